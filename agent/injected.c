@@ -12,6 +12,7 @@
 
 #include <qut/qut.h>
 
+#include "agent/folder.h"
 #include "agent/own_memory.h"
 #include "agent/start.h"
 #include "agent/tell.h"
@@ -20,7 +21,10 @@
 #include "libqut/host/host.h"
 
 enum {
-    ADOPT_MS = 20,      // a new thread is without ticks for so long
+    ADOPT_MS = 20, // a new thread is without ticks for so long
+    // ... where it goes on for ever: looks are rarer the longer no thread has begun
+    FOLDER_ADOPT_MS = 100,
+    FOLDER_ADOPT_MOST_MS = 800,
     HEARTBEAT_MS = 500, // the recorder is looked for
     WAY_OUT_POLLS = 1000,
     WAY_OUT_US = 1000,
@@ -65,19 +69,37 @@ static void read_arena(const char *settings)
         arena_offset = 0;
 }
 
-// Without a recorder samples are not taken, and we are not unloaded: then we only stay.
+// What there is to look at besides new threads; returns in how many ms again, 0: it is over. A recorder that is gone
+// takes no samples, and does not unload us: then we only stay. Into a folder we go on without anybody.
+static int look_around(void)
+{
+    if (agent_folder_is_meant())
+        return agent_folder_look();
+    return agent_tell_is_heard() ? HEARTBEAT_MS : 0;
+}
+
+static int adopt_again_in(int adopted, int before_ms)
+{
+    if (!agent_folder_is_meant())
+        return ADOPT_MS;
+    if (adopted > 0)
+        return FOLDER_ADOPT_MS;
+    return before_ms < FOLDER_ADOPT_MOST_MS ? 2 * before_ms : before_ms;
+}
+
 static void keep(void *unused)
 {
     (void)unused;
-    unsigned since_ms = 0;
+    int adopt_ms = FOLDER_ADOPT_MS, since_ms = 0, wait_ms = HEARTBEAT_MS;
     while (!atomic_load_explicit(&is_over, memory_order_acquire)) {
-        qut_sampling_adopt_threads();
-        os_wait(&is_over, 0, ADOPT_MS);
-        since_ms += ADOPT_MS;
-        if (since_ms < HEARTBEAT_MS)
+        adopt_ms = adopt_again_in(qut_sampling_adopt_threads(), adopt_ms);
+        os_wait(&is_over, 0, adopt_ms);
+        since_ms += adopt_ms;
+        if (since_ms < wait_ms)
             continue;
         since_ms = 0;
-        if (agent_tell_is_heard())
+        wait_ms = look_around();
+        if (wait_ms)
             continue;
         agent_end();
         qut_stop(); // its thread would wait for ever

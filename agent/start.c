@@ -194,7 +194,10 @@ static int open_trace(void)
         return qut_trace_open(&options);
     options.flags &= ~(uint32_t)QUT_TRACE_ON_DEMAND;
     options.path = path;
-    return agent_folder_path(path, sizeof path) ? feed_open_later(&options) : -ENAMETOOLONG;
+    if (!agent_folder_path(path, sizeof path))
+        return -ENAMETOOLONG;
+    // Who is injected has the trace at once: no call of the program's would begin it, nor our threads, later on.
+    return is_injected ? qut_trace_open(&options) : feed_open_later(&options);
 }
 
 static int start_sampling(uint32_t trigger)
@@ -264,7 +267,7 @@ static int begin(enum agent_channel_begin how)
         handles_forks = error == 0;
     }
     bool waits = false;
-    if (error == 0 && agent_folder_is_meant())
+    if (error == 0 && agent_folder_is_meant() && !is_injected)
         error = agent_waiting_first(&waits);
     if (error == 0 && !waits)
         error = agent_say_hello(how, trigger_error, true);

@@ -228,6 +228,7 @@ static void serve(int fd)
             result = take_packet(fd);
         else
             calls_look_for_ended();
+        calls_probe_look_for_ended();
         calls_probe_look();
     }
 }

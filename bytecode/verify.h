@@ -52,7 +52,7 @@ struct bytecode_fault {
 
 // What is known where an instruction begins.
 struct bytecode_value {
-    uint8_t kind; // verify.c
+    uint8_t kind; // inside.h
     uint8_t zero[3];
     int32_t number;
 };
@@ -69,5 +69,16 @@ struct bytecode_workspace { // the caller's; what is in it does not matter
 // `bytes` are aligned to 8, and nobody changes them meanwhile, nor afterwards. *fault is filled either way.
 bool bytecode_verify(const void *bytes, size_t size_bytes, struct bytecode_workspace *workspace,
                      struct bytecode_fault *fault);
+
+// ---- what is known of an image that was taken (known.c; as above)
+
+// Looks at one of its programs once more: what is known of it is in the workspace then, for the others.
+void bytecode_look(const struct qut_probe_image *image, uint32_t program, struct bytecode_workspace *workspace);
+// Whether a register is the same number whenever this instruction runs.
+bool bytecode_constant(const struct bytecode_workspace *workspace, uint32_t instruction, unsigned index,
+                       int32_t *number);
+// The fields that its instructions read, as bits: it may claim more.
+uint32_t bytecode_fields_read(const struct qut_probe_image *image, uint32_t program,
+                              const struct bytecode_workspace *workspace);
 
 #endif

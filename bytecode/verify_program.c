@@ -3,14 +3,6 @@
 // looked at. Where ways meet, what is not the same on all of them is not known any more.
 #include "bytecode/inside.h"
 
-enum kind { // of a value
-    UNSET = 0,
-    NUMBER,
-    CONSTANT, // `number`, sign-extended
-    FIELDS,   // address of the fields
-    STACK,    // address, `number` from the stack's end
-};
-
 struct look { // at one program
     const struct qut_probe_image *image;
     const struct qut_probe_program *program;
@@ -305,7 +297,7 @@ static enum bytecode_refusal call(struct look *look, const struct qut_probe_inst
     if (!qut_probe_has_helper((enum qut_probe_kind)look->program->kind, helper))
         return BYTECODE_HELPER;
     enum bytecode_refusal refusal;
-    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING)
+    if (qut_probe_fills(helper))
         refusal = read_arguments(look);
     else if (helper == QUT_PROBE_EMIT)
         refusal = record_arguments(look);
@@ -364,7 +356,8 @@ static enum bytecode_refusal wide(struct look *look, const struct qut_probe_inst
     if (look->states[look->at + 1].is_reached) // something has jumped there
         return BYTECODE_OUTSIDE;
     look->states[look->at + 1].is_second = 1;
-    set(look, qut_probe_destination(i), NUMBER, 0);
+    const bool fits = second->immediate == (i->immediate < 0 ? -1 : 0); // what a move could have brought
+    set(look, qut_probe_destination(i), fits ? CONSTANT : NUMBER, fits ? i->immediate : 0);
     return leads_to(look, look->at + 2);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of traced functions, version 2: the memory that a traced process and its tracer share, the events in it, and
+// Calls of traced functions, version 3: the memory that a traced process and its tracer share, the events in it, and
 // what a thunk hands to the stub. Pure data; specification: formats/qut_calls.md.
 //
 //   header | directory: one entry a ring | rings of events | cells of counts: one table a ring
@@ -23,7 +23,7 @@
 typedef uint64_t __attribute__((aligned(8))) qut_calls_u64;
 
 enum {
-    QUT_CALLS_VERSION = 2,
+    QUT_CALLS_VERSION = 3,
     QUT_CALLS_ID_BITS = 19,
     QUT_CALLS_ID_MAX = (1 << QUT_CALLS_ID_BITS) - 1,
     QUT_CALLS_HEADER_BYTES = 4096,
@@ -53,12 +53,18 @@ enum {
     QUT_CALLS_THUNK_ID_AT = -16,        // u32: the function's id; count stub: its cell
     QUT_CALLS_THUNK_MOVED_LOW_AT = -40, // u32, u32: where the moved prologue begins
     QUT_CALLS_THUNK_MOVED_HIGH_AT = -36,
+    // x86-64, of a place within a function. What lies below rsp there is live: so rsp is lowered by as much first, and
+    // these are from there.
+    QUT_CALLS_PLACE_BYTES = 256,
+    QUT_CALLS_PLACE_ID_AT = 0,   // u32
+    QUT_CALLS_PLACE_BACK_AT = 8, // u64: where the thunk goes on
     // aarch64. From x17, which is where the moved instruction begins.
     QUT_CALLS_THUNK_X17_ID_AT = -4, // u32
     // In a block of thunks.
-    QUT_CALLS_BLOCK_ENTER_AT = 0, // u64: address of the enter stub
-    QUT_CALLS_BLOCK_COUNT_AT = 8, // u64: address of the count stub
-    QUT_CALLS_BLOCK_CODE_AT = 64, // thunks begin here, and at multiples of QUT_CALLS_THUNK_ALIGNMENT
+    QUT_CALLS_BLOCK_ENTER_AT = 0,  // u64: address of the enter stub
+    QUT_CALLS_BLOCK_COUNT_AT = 8,  // u64: address of the count stub
+    QUT_CALLS_BLOCK_PLACE_AT = 56, // u64: address of the stub of places; 0: there is none
+    QUT_CALLS_BLOCK_CODE_AT = 64,  // thunks begin here, and at multiples of QUT_CALLS_THUNK_ALIGNMENT
     // In what the thread's own pointer (own_tls_offset) points to.
     QUT_CALLS_OWN_COUNTS_AT = 32, // u64: address of the thread's table of counts; 0: it has none
     QUT_CALLS_TRAP_BYTE = 0xcc,   // int3
@@ -109,6 +115,7 @@ struct qut_calls_header {
     uint64_t exit_begin, exit_end; // from exit_return on: a thread here has left its function, and not told yet
     int64_t own_tls_offset;        // from the thread pointer (fs) to the thread's own pointer
     uint64_t words_distance;       // the exit's event of `slot` is kept at slot - words_distance
+    uint64_t place_stub;           // of places within functions; 0: there is none
 
     // ---- written while it runs, by any thread, atomically
     alignas(64) uint32_t state;            // enum qut_calls_state
@@ -130,6 +137,7 @@ static_assert(offsetof(struct qut_calls_header, shadow_distance) == 72, "shared"
 static_assert(offsetof(struct qut_calls_header, enter_stub) == 96, "shared");
 static_assert(offsetof(struct qut_calls_header, own_tls_offset) == 152, "shared");
 static_assert(offsetof(struct qut_calls_header, words_distance) == 160, "shared");
+static_assert(offsetof(struct qut_calls_header, place_stub) == 168, "shared");
 static_assert(offsetof(struct qut_calls_header, state) == 192, "shared");
 static_assert(offsetof(struct qut_calls_header, full_wait_us) == 240, "shared");
 static_assert(offsetof(struct qut_calls_header, parent_pid) == 252, "shared");

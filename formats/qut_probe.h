@@ -37,6 +37,11 @@ enum qut_probe_kind { // when a program runs; append only
     QUT_PROBE_BEGIN = 2, // these run in the tool
     QUT_PROBE_TIMER = 3,
     QUT_PROBE_END = 4,
+    QUT_PROBE_UNWIND = 5, // in the process again: a call was left, and has not returned
+    // Marks: such programs do not run. The function that is entered throws an exception, or begins a handler.
+    QUT_PROBE_THROWS = 6,
+    QUT_PROBE_CATCHES = 7,
+    QUT_PROBE_PLACE = 8, // a place within a function
     QUT_PROBE_KIND_END,
 };
 
@@ -48,6 +53,8 @@ enum qut_probe_field { // what r1 points to when a program begins: words of 64 b
     QUT_PROBE_TIME = 8,     // ns
     QUT_PROBE_TID = 9,
     QUT_PROBE_PID = 10,
+    QUT_PROBE_ERRNO = 11,  // the thread's, as it is then
+    QUT_PROBE_RANDOM = 12, // 0 to 2^32 - 1, another one in each run
     QUT_PROBE_FIELD_END,
 };
 
@@ -55,11 +62,14 @@ enum qut_probe_field { // what r1 points to when a program begins: words of 64 b
 static inline uint32_t qut_probe_fields_of(enum qut_probe_kind kind)
 {
     const uint32_t everywhere = UINT32_C(1) << QUT_PROBE_TIME | UINT32_C(1) << QUT_PROBE_PID;
-    const uint32_t inside = everywhere | UINT32_C(1) << QUT_PROBE_TID;
-    if (kind == QUT_PROBE_ENTRY)
+    const uint32_t inside =
+        everywhere | UINT32_C(1) << QUT_PROBE_TID | UINT32_C(1) << QUT_PROBE_ERRNO | UINT32_C(1) << QUT_PROBE_RANDOM;
+    if (kind == QUT_PROBE_ENTRY || kind == QUT_PROBE_PLACE)
         return inside | ((UINT32_C(2) << QUT_PROBE_ARG5) - 1);
     if (kind == QUT_PROBE_RETURN)
         return inside | UINT32_C(1) << QUT_PROBE_RETVAL | UINT32_C(1) << QUT_PROBE_DURATION;
+    if (kind == QUT_PROBE_UNWIND)
+        return inside | UINT32_C(1) << QUT_PROBE_DURATION;
     return everywhere;
 }
 
@@ -81,18 +91,33 @@ enum qut_probe_helper { // arguments are r1, r2, r3; what is given comes in r0; 
     // Who has called the function, at most r1 (constant) frames: a number that is the same for the same stack, and not
     // 0. The frames go into the process's trace with it, once. 0: no stack could be taken.
     QUT_PROBE_STACK = 8,
+    // As QUT_PROBE_STRING, of what descriptor r3 is: the path of a file, or the kernel's word for another thing. 0: it
+    // is not open, or nobody may ask.
+    QUT_PROBE_PATH = 9,
     QUT_PROBE_HELPER_END,
 };
 
+// Whether it fills r2 bytes of the stack at r1, in whole words.
+static inline bool qut_probe_fills(uint32_t helper)
+{
+    return helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING || helper == QUT_PROBE_PATH;
+}
+
+static inline bool qut_probe_is_mark(enum qut_probe_kind kind)
+{
+    return kind == QUT_PROBE_THROWS || kind == QUT_PROBE_CATCHES;
+}
+
 static inline bool qut_probe_is_inside(enum qut_probe_kind kind)
 {
-    return kind == QUT_PROBE_ENTRY || kind == QUT_PROBE_RETURN;
+    return kind == QUT_PROBE_ENTRY || kind == QUT_PROBE_RETURN || kind == QUT_PROBE_UNWIND || kind == QUT_PROBE_PLACE ||
+           qut_probe_is_mark(kind);
 }
 
 // Whether a program of this kind may call it.
 static inline bool qut_probe_has_helper(enum qut_probe_kind kind, uint32_t helper)
 {
-    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING || helper == QUT_PROBE_STACK)
+    if (qut_probe_fills(helper) || helper == QUT_PROBE_STACK)
         return qut_probe_is_inside(kind);
     if (helper == QUT_PROBE_PRINT || helper == QUT_PROBE_CLEAR)
         return !qut_probe_is_inside(kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that run, version 3: the memory that the tool and the programs under its probes share. Pure data; the tool
+// Probes that run, version 5: the memory that the tool and the programs under its probes share. Pure data; the tool
 // makes it. Specification: formats/qut_probe.md.
 //
 //   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks and callers of each process
@@ -21,7 +21,7 @@
 #define QUT_PROBE_LIVE_MAGIC "QUTPLiv\x01"
 
 enum {
-    QUT_PROBE_LIVE_VERSION = 3,
+    QUT_PROBE_LIVE_VERSION = 5,
     QUT_PROBE_LIVE_PAGE_BYTES = 4096, // each part begins at a multiple of these
     QUT_PROBE_LIVE_MASKS_BYTES = 4 << QUT_CALLS_ID_BITS,
     QUT_PROBE_LIVE_CALLERS_MAX = 1 << 16,
@@ -31,6 +31,10 @@ enum {
     QUT_PROBE_LIVE_RECORD_BITS = 8, // of a slot's first word
 };
 #define QUT_PROBE_LIVE_BYTES_MAX (UINT64_C(1) << 34)
+
+enum qut_probe_live_flag {
+    QUT_PROBE_LIVE_INTERPRETS = 1, // nobody is to make machine code of programs
+};
 
 enum qut_probe_live_over { QUT_PROBE_LIVE_OVER_NOT, QUT_PROBE_LIVE_OVER_BEGUN, QUT_PROBE_LIVE_OVER };
 
@@ -45,13 +49,18 @@ struct qut_probe_live {
     uint64_t base_ticks, base_ns, rate;
     uint32_t budget_permille; // of a process's processor time that its probes may take; 0: all of it
     uint32_t called_programs; // bits of those that run in calls out of some functions only
+    uint32_t flags;           // enum qut_probe_live_flag
+    uint32_t zero;
 
     alignas(64) qut_calls_u64 head; // slots taken so far, by any program
     qut_calls_u64 lost;             // records that had no room
     // Of the process that was over its budget. From _BEGUN on no program runs in any.
     qut_calls_u64 over; // enum qut_probe_live_over
     qut_calls_u64 over_pid, over_probes_ns, over_cpu_ns;
-    alignas(64) qut_calls_u64 tail; // slots read, by the tool
+    qut_calls_u64 unlisted;    // calls that had no room among those that are open: whether they are left is not seen
+    qut_calls_u64 interpreted; // processes that could make no machine code of programs
+    alignas(64) qut_calls_u64 tail;  // slots read, by the tool
+    qut_calls_u64 interpreted_error; // the errno of one of these
 };
 static_assert(sizeof(struct qut_probe_live) == 256, "shared");
 static_assert(offsetof(struct qut_probe_live, total_bytes) == 16, "shared");

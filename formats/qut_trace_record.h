@@ -94,7 +94,7 @@ enum qut_trace_mark_kind {
     QUT_TRACE_MARK_BEGIN =
         1, // a message or request: until its end, or the next mark that cuts, this thread works on it
     QUT_TRACE_MARK_END = 2,
-    QUT_TRACE_MARK_COUNTER = 3, // `id` is the value of the counter with that name
+    QUT_TRACE_MARK_COUNTER = 3, // `id`, as int64_t, is the value of the counter with that name
 };
 
 #endif

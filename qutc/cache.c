@@ -82,10 +82,27 @@ enum qutc_cache_proof qutc_cache_proof_by_user(void)
     return geteuid() == 0 ? QUTC_CACHE_OWNER : QUTC_CACHE_ITSELF;
 }
 
+static int path_below(const char *directory, const char *folder, const char *arch_name, const uint8_t *identity,
+                      size_t identity_size, char **path, struct base_error *error)
+{
+    char name[QUT_TABLE_NAME_MAX];
+    qut_table_name(arch_name, identity, (uint32_t)identity_size, name);
+    if (asprintf(path, "%s/%s%s", directory, folder, name) >= 0)
+        return 0;
+    *path = NULL;
+    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
+}
+
+int qutc_cache_path_named(const char *directory, const char *arch_name, const uint8_t *identity, size_t identity_size,
+                          char **path, struct base_error *error)
+{
+    return path_below(directory, "", arch_name, identity, identity_size, path, error);
+}
+
 int qutc_cache_path(const char *directory, const struct input_image *image, enum qutc_cache_proof proof, char **path,
                     struct base_error *error)
 {
-    char name[QUT_TABLE_NAME_MAX], folder[32] = "";
+    char folder[32] = "";
     uint32_t owner;
     static_assert((int)INPUT_IDENTITY_MAX == (int)QUT_IDENTITY_MAX, "identities fit names");
     *path = NULL;
@@ -96,12 +113,7 @@ int qutc_cache_path(const char *directory, const struct input_image *image, enum
         if (owner != 0 && owner != (uint32_t)geteuid())
             snprintf(folder, sizeof folder, "of-%u/", (unsigned)owner);
     }
-    qut_table_name(image->arch->name, image->identity, image->identity_size, name);
-    if (asprintf(path, "%s/%s%s", directory, folder, name) < 0) {
-        *path = NULL;
-        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
-    }
-    return 0;
+    return path_below(directory, folder, image->arch->name, image->identity, image->identity_size, path, error);
 }
 
 const char *qutc_cache_name(const char *directory, const char *path)

@@ -30,6 +30,9 @@ enum qutc_cache_proof qutc_cache_proof_by_user(void); // for files that are name
 // whose file it is. *path is allocated.
 int qutc_cache_path(const char *directory, const struct input_image *image, enum qutc_cache_proof proof, char **path,
                     struct base_error *error);
+// The same for who has no file at hand, and knows of another proof that the table is of what claims this identity.
+int qutc_cache_path_named(const char *directory, const char *arch_name, const uint8_t *identity, size_t identity_size,
+                          char **path, struct base_error *error);
 // Of such a path, what it is called in the directory.
 const char *qutc_cache_name(const char *directory, const char *path);
 // Creates the directories above it.

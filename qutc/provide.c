@@ -2,6 +2,7 @@
 #include <qutc/provide.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ struct job {
     const struct qut_compile_request *request;
     uint8_t *table;
     size_t table_size;
+    bool has_file; // the file at the path is the module's
 };
 
 // Older callers know fewer options.
@@ -113,6 +115,7 @@ static int compile(struct job *job, const struct input_image *image, bool is_mem
     if (!is_jit(job) && !(is_oat && is_memory) && !is_wanted(job, image))
         return base_fail(error, BASE_ERR_MALFORMED, "", 0, "%s than was mapped",
                          is_oat ? "another OAT file" : "the build-id is another one");
+    job->has_file |= !is_memory;
     if (!is_memory && find_filed(job, image))
         return 0;
     // Without sections data passes for code, and a just-in-time compiler's file may be without its code. And the
@@ -142,6 +145,66 @@ static int compile_from(struct job *job, bool memory, struct base_error *error)
     return result;
 }
 
+// Somebody else's: believed to be a table once that is proven, and to be the module's because of its identity.
+static int adopt(struct job *job, void *theirs, size_t size, struct base_error *error)
+{
+    struct qut_table table;
+    job->table = qutc_alloc_aligned(size);
+    if (!job->table)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "table");
+    memcpy(job->table, theirs, size);
+    int result = qutc_table_attach(&table, job->table, size, error);
+    if (result == 0 && (table.header->identity_size != job->request->build_id_size ||
+                        memcmp(table.header->identity, job->request->build_id, job->request->build_id_size) != 0))
+        result = base_fail(error, BASE_ERR_TABLE, "", 0, "it is of another file");
+    job->table_size = size;
+    if (result != 0) {
+        free(job->table);
+        job->table = NULL;
+    }
+    return result;
+}
+
+// The vdso of this process: it never had a file, and memory has all of it.
+static bool is_memory_alone(const struct qut_compile_request *request)
+{
+    return request->memory && !(request->path && *request->path) && !(request->flags & QUT_COMPILE_OF_ANOTHER);
+}
+
+// A server that another machine's owner runs learns of a build only if no table can be made of what is here.
+static bool asks_others(const struct job *job)
+{
+    return job->options.take && job->request->build_id_size && !is_memory_alone(job->request) &&
+           !(job->request->flags & (QUT_COMPILE_JIT | QUT_COMPILE_OAT_IDENTITY));
+}
+
+static int take(struct job *job, struct base_error *error)
+{
+    char reason[sizeof error->detail] = "";
+    void *theirs = NULL;
+    size_t size = 0;
+    struct qut_compile_request request = *job->request;
+    request.flags |= job->has_file ? QUT_COMPILE_FILE_IS_HERE : 0;
+    errno = 0;
+    int result = job->options.take(job->options.take_context, &request, &theirs, &size, reason, sizeof reason);
+    if (result != 0)
+        base_fail(error, errno == ENOMEM ? BASE_ERR_NO_MEMORY : BASE_ERR_IO, "", 0, "%s", reason);
+    else
+        result = adopt(job, theirs, size, error);
+    free(theirs);
+    return result;
+}
+
+// What others said comes first: there may be little room, and the user named them.
+static void say_why(const struct base_error *here, const struct base_error *elsewhere, char *reason, size_t size)
+{
+    size_t length = 0;
+    if (elsewhere->reason)
+        length = (size_t)snprintf(reason, size, "%s; ", elsewhere->detail);
+    if (length < size)
+        base_error_text(here, reason + length, (unsigned)(size - length));
+}
+
 int qutc_compile_for_qut(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
                          char *reason, size_t reason_size)
 {
@@ -152,16 +215,19 @@ int qutc_compile_for_qut(void *context, const struct qut_compile_request *reques
     int result = -1;
     if (has_file && (request->build_id_size || !has_memory))
         result = compile_from(&job, false, &error);
+    struct base_error elsewhere = {0};
+    if (result != 0 && asks_others(&job) && error.reason != BASE_ERR_NO_MEMORY)
+        result = take(&job, &elsewhere);
     // What is in memory has no sections that the loader did not map: it is for files that are gone, not for want of
     // memory.
     if (result != 0 && has_memory && error.reason != BASE_ERR_NO_MEMORY)
         result = compile_from(&job, true, &error);
-    if (!has_file && !has_memory)
+    if (result != 0 && !has_file && !has_memory)
         base_fail(&error, BASE_ERR_IO, "", 0, "neither a file nor memory to compile");
     *table = job.table;
     *table_size = result == 0 ? job.table_size : 0;
     if (result != 0 && reason_size)
-        base_error_text(&error, reason, (unsigned)reason_size);
-    errno = error.reason == BASE_ERR_NO_MEMORY ? ENOMEM : 0;
+        say_why(&error, &elsewhere, reason, reason_size);
+    errno = result != 0 && (error.reason == BASE_ERR_NO_MEMORY || elsewhere.reason == BASE_ERR_NO_MEMORY) ? ENOMEM : 0;
     return result;
 }

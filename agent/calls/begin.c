@@ -60,6 +60,7 @@ static void fill_addresses(struct qut_calls_header *header)
     header->granules_address = (uint64_t)(uintptr_t)calls_granules;
     header->enter_stub = (uint64_t)(uintptr_t)calls_enter;
     header->count_stub = (uint64_t)(uintptr_t)calls_count;
+    header->place_stub = (uint64_t)(uintptr_t)calls_machine.place_stub;
     header->exit_return = header->exit_begin = (uint64_t)(uintptr_t)calls_exit;
     header->exit_end = (uint64_t)(uintptr_t)calls_exit_end;
     header->stub_begin = (uint64_t)(uintptr_t)calls_stub_begin;

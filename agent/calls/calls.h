@@ -62,6 +62,9 @@ int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
 // often, by one thread, which makes no calls of the program's.
 void calls_probe_look(void);
 
+// What threads that have ended had begun was left: programs that are to be told so run. By the same thread.
+void calls_probe_look_for_ended(void);
+
 // Nobody reads any more what they write: in this process no program runs from now on, until the next calls_probe_begin.
 // Functions jump here as before. By the thread that calls calls_probe_begin.
 void calls_probe_leave(void);

@@ -65,6 +65,7 @@ struct calls_machine {
     // The slot is where the exit's address is while a call runs. Else the word of the shadow is 0 again behind it; of
     // calls that an exception or a jump has left it stays.
     bool slot_holds_exit;
+    const char *place_stub; // of places within functions; NULL: there is none
 };
 extern const struct calls_machine calls_machine;
 
@@ -102,7 +103,7 @@ bool calls_returns_to_us(uint64_t slot);
 // be kept here. Uses 3 KiB of stack.
 uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller, uint32_t frames);
 
-// ---- probe.c, probe_begin.c
+// ---- probe.c, probe_begin.c, probe_code.c
 
 struct calls_probe {
     struct qut_probe_live *live;
@@ -110,13 +111,21 @@ struct calls_probe {
     const uint32_t *masks;                   // shared,
     const struct qut_probe_callers *callers; // likewise
     uint32_t function_count;
-    uint32_t called_programs;                 // bits of those that run in calls out of some functions only
-    uint32_t entry_programs, return_programs; // bits
-    struct qut_probe_image image;             // behind this structure: our own copy
+    uint32_t called_programs;                              // bits of those that run in calls out of some functions only
+    uint32_t entry_programs, return_programs;              // bits
+    uint32_t place_programs;                               // likewise
+    uint32_t unwind_programs, throw_marks, catch_marks;    // likewise; without the first the others do nothing
+    uint32_t lasting_programs;                             // likewise; when a call of theirs began is kept
+    bool entry_has_ticks, exit_has_ticks, place_has_ticks; // when that was, is asked there
+    struct qut_probe_image image;                          // behind this structure: our own copy
     struct bytecode_maps maps;
+    uint8_t *machine_code; // of all programs that run here; NULL: they are interpreted
+    uint64_t machine_code_bytes;
+    const uint8_t *machine_programs[QUT_PROBE_PROGRAMS_MAX];
     uint64_t *slots;
     uint32_t slot_count, slot_words;
     uint64_t base_ticks, base_ns, rate;
+    uint64_t errno_distance;      // of each thread's errno from its thread pointer: libc's own variables lie alike
     uint32_t budget_permille;     // 0: none
     uint32_t is_left;             // the tool has gone: no program runs any more
     uint64_t run_most_ticks;      // that one run counts: a thread that loses its processor in one does not spend that
@@ -136,10 +145,35 @@ void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t wor
 // In a child of fork, by its thread.
 void calls_probe_thread_is_new(void);
 void calls_probe_end(void);
+// Makes machine code of the programs, in memory that is written and then executed, never both at once. 0, or -errno:
+// then they are interpreted. Blocks. (probe_code.c)
+int calls_probe_make_code(struct calls_probe *probe);
+void calls_probe_free_code(struct calls_probe *probe);
 // What was spent so far is no concern of the next look. (probe_budget.c)
 void calls_probe_budget_begin(void);
 // Of all granules, those that are mapped already as well. (begin.c)
 int calls_make_times(void);
+
+// ---- probe_open.c
+
+struct calls_open_call {
+    uint64_t slot, began, returns_to;
+    uint32_t id, zero;
+};
+// tid 0: of the calling thread.
+typedef void calls_left_fn(void *context, const struct calls_open_call *call, uint32_t tid);
+
+// A call has begun, and `began` is the word of its slot from now on. False: it has no room.
+bool calls_open_begins(const struct calls_open_call *call);
+void calls_open_ends(uint64_t slot); // by returning, or at the end of what it has jumped to
+// Another call has come to the slot of one that is open: that was left.
+void calls_open_reused(uint64_t slot, calls_left_fn *left, void *context);
+// Calls that an exception has left, the innermost first: the slots of the calls that throw, and that begin a handler.
+void calls_open_thrown(uint64_t slot);
+void calls_open_caught(uint64_t slot, calls_left_fn *left, void *context);
+void calls_open_look_for_ended(uint32_t pid, calls_left_fn *left, void *context); // of threads
+void calls_open_after_fork(void);                                                 // in the child, by its thread
+void calls_open_end(void);
 
 // ---- walkers_x86_64.c, walkers_none.c
 
@@ -149,7 +183,8 @@ void calls_leave_walkers(void);
 
 // ---- stub_*.S
 
-extern const char calls_stub_begin[], calls_enter[], calls_exit[], calls_exit_end[], calls_count[], calls_stub_end[];
+extern const char calls_stub_begin[], calls_enter[], calls_exit[], calls_exit_end[], calls_count[], calls_place[],
+    calls_stub_end[];
 
 // A trap's pc, which is behind it, becomes the thunk; or the trap's own, where the byte is none any more. Within the
 // stub, since a tracer lets whoever is there go on before it believes that nobody is on the way to a thunk.
@@ -164,6 +199,14 @@ bool calls_prepare_stack(uint64_t slot);
 bool calls_prepare_room(bool is_exit, uint64_t word);
 // There is no table of counts. As above.
 bool calls_prepare_counts(void);
+// A place within a function, x86-64: what the stub keeps, from the lowest on.
+struct calls_kept_at_place {
+    uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax, flags;
+    uint32_t id, zero; // QUT_CALLS_PLACE_ID_AT
+    uint64_t back;
+};
+void calls_place_run(const struct calls_kept_at_place *kept);
+bool calls_is_agents(void); // the calling thread is the agent's own
 
 #pragma GCC visibility pop
 

@@ -12,6 +12,7 @@ const struct calls_machine calls_machine = {
     .slot_bytes = 8,
     .times_log2 = 44,
     .slot_holds_exit = true,
+    .place_stub = calls_place,
 };
 
 long calls_system(long number, long a, long b, long c, long d, long e, long f)

@@ -51,6 +51,8 @@ int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end)
 
 void calls_probe_look(void) {}
 
+void calls_probe_look_for_ended(void) {}
+
 void calls_probe_leave(void) {}
 
 bool calls_probe_is_on(void)

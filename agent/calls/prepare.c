@@ -283,6 +283,11 @@ void calls_thread_is_agents(void)
     calls_own = &agents;
 }
 
+bool calls_is_agents(void)
+{
+    return calls_own == &agents;
+}
+
 void calls_thread_is_new(void)
 {
     calls_own = &newcomer;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of probes, where an event would be written (prepare.c): the same holds here. A signal handler may come in
 // anywhere, and come here.
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
 #include "agent/calls/inside.h"
+#include "bytecode/machine.h"
 #include "bytecode/run.h"
 
 enum { EMIT_TRIES = 1000, PAGE_BYTES = 4096 };
@@ -25,6 +27,7 @@ struct host {
     const struct calls_probe *probe;
     uint64_t slot;
     bool is_exit;
+    const struct calls_caller *place; // the place that it is about; NULL: a call's slot
 };
 
 void calls_probe_stacks(calls_take_stack *take)
@@ -35,6 +38,7 @@ void calls_probe_stacks(calls_take_stack *take)
 void calls_probe_thread_is_new(void)
 {
     own_tid = 0;
+    calls_open_after_fork();
 }
 
 // In a child of fork that is not ours yet nothing is known.
@@ -100,6 +104,25 @@ static uint64_t read_text(uint8_t *to, uint64_t bytes, uint64_t address)
     return length;
 }
 
+// What the thread's descriptor is, as the kernel names it.
+static uint64_t read_path(uint8_t *to, uint64_t bytes, uint32_t descriptor)
+{
+    enum { DIGITS_MAX = 10 };
+    static const char folder[] = "/proc/thread-self/fd/";
+    char name[sizeof folder + DIGITS_MAX];
+    uint32_t at = sizeof name - 1;
+    name[at] = 0;
+    do
+        name[--at] = (char)('0' + descriptor % 10);
+    while (descriptor /= 10);
+    for (uint32_t i = sizeof folder - 1; i-- > 0;)
+        name[--at] = folder[i];
+    const long got = calls_system(SYS_readlinkat, AT_FDCWD, (long)(name + at), (long)to, (long)bytes, 0, 0);
+    const uint64_t length = got <= 0 ? 0 : (uint64_t)got < bytes ? (uint64_t)got : bytes - 1;
+    clear(to, length, whole_words(bytes));
+    return length;
+}
+
 static void emit(const struct calls_probe *probe, uint32_t record, const uint64_t *words)
 {
     struct qut_probe_live *live = probe->live;
@@ -125,7 +148,10 @@ static uint64_t stack(const struct host *host, uint32_t frames)
     struct calls_caller caller;
     if (!take_stack || host->slot <= takes_stack_at)
         return 0;
-    calls_kept_registers(host->slot, host->is_exit, &caller);
+    if (host->place)
+        caller = *host->place;
+    else
+        calls_kept_registers(host->slot, host->is_exit, &caller);
     takes_stack_at = host->slot;
     const uint64_t taken = calls_aside(take_stack, &caller, frames);
     takes_stack_at = 0;
@@ -139,6 +165,7 @@ static uint64_t call(struct bytecode_host *host, uint32_t helper, uint64_t a, ui
     switch (helper) {
     case QUT_PROBE_READ: return read_number((uint8_t *)a, b, c);
     case QUT_PROBE_STRING: return read_text((uint8_t *)a, b, c);
+    case QUT_PROBE_PATH: return read_path((uint8_t *)a, b, (uint32_t)c);
     case QUT_PROBE_AGGREGATE: bytecode_maps_aggregate(&probe->maps, (uint32_t)a, (const uint64_t *)b, c); return 0;
     case QUT_PROBE_LOOKUP: return bytecode_maps_lookup(&probe->maps, (uint32_t)a, (const uint64_t *)b);
     case QUT_PROBE_EMIT: emit(probe, (uint32_t)a, (const uint64_t *)b); return 0;
@@ -154,7 +181,28 @@ static bool wants(uint32_t fields, enum qut_probe_field field)
     return (fields >> field & 1) != 0;
 }
 
-static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t ticks)
+// Each thread has numbers of its own: a state that goes round all of 64 bits, and of its mixed bits the upper half.
+static uint64_t next_random(void)
+{
+    static _Thread_local uint64_t state __attribute__((tls_model("initial-exec")));
+    if (state == 0)
+        state = calls_ticks() ^ calls_thread_pointer() << 20;
+    state += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = (state ^ state >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
+    return mixed >> 32;
+}
+
+static void run_program(const struct calls_probe *probe, unsigned number, const uint64_t *fields, struct host *host)
+{
+    if (probe->machine_code)
+        bytecode_machine.enter(probe->machine_programs[number], fields, &host->host);
+    else
+        bytecode_run(probe->image.instructions + probe->image.programs[number].first_instruction, fields, &host->host);
+}
+
+// tid 0: this one's.
+static void run_in_thread(struct host *host, uint32_t programs, uint64_t *fields, uint64_t ticks, uint32_t tid)
 {
     const struct calls_probe *probe = host->probe;
     uint32_t wanted = 0;
@@ -163,12 +211,20 @@ static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t
     if (wants(wanted, QUT_PROBE_TIME))
         fields[QUT_PROBE_TIME] = probe->base_ns + ns_of(probe, ticks - probe->base_ticks);
     if (wants(wanted, QUT_PROBE_TID))
-        fields[QUT_PROBE_TID] = thread_id();
+        fields[QUT_PROBE_TID] = tid ? tid : thread_id();
     if (wants(wanted, QUT_PROBE_PID))
         fields[QUT_PROBE_PID] = process_id();
+    if (wants(wanted, QUT_PROBE_ERRNO))
+        fields[QUT_PROBE_ERRNO] = (uint32_t) * (const int *)(calls_thread_pointer() + probe->errno_distance);
+    if (wants(wanted, QUT_PROBE_RANDOM))
+        fields[QUT_PROBE_RANDOM] = next_random();
     for (uint32_t left = programs; left; left &= left - 1)
-        bytecode_run(probe->image.instructions + probe->image.programs[__builtin_ctz(left)].first_instruction, fields,
-                     &host->host);
+        run_program(probe, (unsigned)__builtin_ctz(left), fields, host);
+}
+
+static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t ticks)
+{
+    run_in_thread(host, programs, fields, ticks, 0);
 }
 
 // Of those that are put there, with what calls them.
@@ -180,6 +236,64 @@ static uint32_t that_run(const struct calls_probe *probe, uint32_t put_there, ui
                : put_there;
 }
 
+// ---- calls that are left
+
+struct leaving {
+    struct host *host; // the call by which that is noticed
+    uint64_t ticks;
+};
+
+static void run_left(void *context, const struct calls_open_call *call, uint32_t tid)
+{
+    const struct leaving *leaving = context;
+    const struct calls_probe *probe = leaving->host->probe;
+    const uint32_t put_there = __atomic_load_n(&probe->masks[call->id], __ATOMIC_RELAXED) & probe->unwind_programs;
+    const uint32_t called = put_there & probe->called_programs;
+    const uint32_t programs =
+        called ? (put_there & ~called) | (called & qut_probe_callers_programs(probe->callers, call->returns_to))
+               : put_there;
+    uint64_t fields[QUT_PROBE_FIELD_END];
+    fields[QUT_PROBE_DURATION] = ns_of(probe, leaving->ticks - call->began);
+    if (programs)
+        run_in_thread(leaving->host, programs, fields, leaving->ticks, tid);
+}
+
+// A call comes: by it others may be known to be over. What has jumped to it is none any more.
+static void look_for_left(struct host *host, uint32_t put_there, bool is_tail, uint64_t ticks)
+{
+    const struct calls_probe *probe = host->probe;
+    struct leaving leaving = {host, ticks};
+    uint64_t *began = (uint64_t *)(host->slot - calls_distance(calls_machine.times_log2));
+    if (put_there & probe->throw_marks)
+        calls_open_thrown(host->slot);
+    if (put_there & probe->catch_marks)
+        calls_open_caught(host->slot, run_left, &leaving);
+    if (is_tail)
+        *began = 0;
+    else if (*began)
+        calls_open_reused(host->slot, run_left, &leaving);
+}
+
+static void begin_call(const struct calls_probe *probe, uint64_t slot, uint32_t id)
+{
+    const struct calls_open_call begun = {slot, calls_ticks(), calls_returns_to(slot), id, 0};
+    if (!probe->unwind_programs)
+        *(uint64_t *)(slot - calls_distance(calls_machine.times_log2)) = begun.began;
+    else if (!calls_open_begins(&begun))
+        __atomic_fetch_add(&probe->live->unlisted, 1, __ATOMIC_RELAXED);
+}
+
+void calls_probe_look_for_ended(void)
+{
+    const struct calls_probe *probe = __atomic_load_n(&calls_probe, __ATOMIC_ACQUIRE);
+    if (!probe || !probe->unwind_programs || __atomic_load_n(&probe->is_left, __ATOMIC_RELAXED))
+        return;
+    struct host host = {{call}, probe, 0, false, NULL}; // slot 0: no stack can be taken
+    struct leaving leaving = {&host, calls_ticks()};
+    calls_open_look_for_ended(process_id(), run_left, &leaving);
+}
+
+// `ticks`: 0 where calls_probe_run needs none.
 static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t word, uint64_t ticks)
 {
     const uint64_t slot = qut_calls_word_slot(word);
@@ -190,19 +304,23 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
     const uint32_t mask = that_run(probe, put_there, slot);
     uint64_t *began = (uint64_t *)(slot - calls_distance(calls_machine.times_log2));
     uint64_t fields[QUT_PROBE_FIELD_END]; // those are set that a program claims
-    struct host host = {{call}, probe, slot, is_exit};
+    struct host host = {{call}, probe, slot, is_exit, NULL};
+    if (!is_exit && probe->unwind_programs)
+        look_for_left(&host, put_there, qut_calls_word_is_tail(word), ticks);
     if (!is_exit) {
         if (mask & probe->entry_programs) {
             calls_kept_arguments(slot, fields);
             run(&host, mask & probe->entry_programs, fields, ticks);
         }
-        if (put_there & probe->return_programs) // its caller may become known while it runs
-            *began = calls_ticks();
+        if (put_there & probe->lasting_programs) // its caller may become known while it runs
+            begin_call(probe, slot, id);
     } else if (mask & probe->return_programs) {
         fields[QUT_PROBE_RETVAL] = calls_kept_result(slot);
         fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - *began);
         run(&host, mask & probe->return_programs, fields, ticks);
     }
+    if (is_exit && probe->unwind_programs)
+        calls_open_ends(slot);
 }
 
 // ---- the budget
@@ -220,14 +338,66 @@ static void note_spent(const struct calls_probe *probe, uint64_t ticks)
                        __ATOMIC_RELAXED);
 }
 
+static bool is_off(const struct calls_probe *probe)
+{
+    return __atomic_load_n(&probe->is_left, __ATOMIC_RELAXED) ||
+           (probe->budget_permille && __atomic_load_n(&probe->live->over, __ATOMIC_RELAXED) != QUT_PROBE_LIVE_OVER_NOT);
+}
+
+// To read the counter takes longer than most of what a run does: only where somebody asks.
 void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word)
 {
-    const uint64_t ticks = calls_ticks();
-    if (__atomic_load_n(&probe->is_left, __ATOMIC_RELAXED))
+    if (is_off(probe))
         return;
-    if (probe->budget_permille && __atomic_load_n(&probe->live->over, __ATOMIC_RELAXED) != QUT_PROBE_LIVE_OVER_NOT)
-        return;
+    const bool is_timed = probe->budget_permille && is_drawn();
+    const uint64_t ticks = is_timed || (is_exit ? probe->exit_has_ticks : probe->entry_has_ticks) ? calls_ticks() : 0;
     run_call(probe, is_exit, word, ticks);
-    if (probe->budget_permille && is_drawn())
+    if (is_timed)
+        note_spent(probe, calls_ticks() - ticks);
+}
+
+// ---- a place within a function
+
+// Where the thunk that goes on at `back` is of; 0: it does not say.
+static uint64_t address_of_place(uint64_t back)
+{
+    enum { STEP = QUT_CALLS_THUNK_ALIGNMENT };
+    for (uint64_t at = (back | (STEP - 1)) + 1; at - back < QUT_CALLS_THUNK_BYTES_MAX; at += STEP) {
+        const struct qut_calls_origin *origin = (const struct qut_calls_origin *)at;
+        if (qut_calls_origin_is_of(origin, at, back))
+            return origin->address;
+    }
+    return 0;
+}
+
+void calls_place_run(const struct calls_kept_at_place *kept)
+{
+    const uint64_t sp = (uint64_t)&kept->id + QUT_CALLS_PLACE_BYTES;
+    const struct calls_probe *probe = __atomic_load_n(&calls_probe, __ATOMIC_ACQUIRE);
+    if (!probe || calls_is_agents() || is_off(probe) || kept->id >= probe->function_count)
+        return;
+    const bool is_timed = probe->budget_permille && is_drawn();
+    const uint64_t ticks = is_timed || probe->place_has_ticks ? calls_ticks() : 0;
+    const uint32_t programs = __atomic_load_n(&probe->masks[kept->id], __ATOMIC_RELAXED) & probe->place_programs;
+    // One behind it, as a return address is.
+    const struct calls_caller place = {.pc = address_of_place(kept->back) + 1,
+                                       .sp = sp,
+                                       .rbx = kept->rbx,
+                                       .rbp = kept->rbp,
+                                       .r12 = kept->r12,
+                                       .r13 = kept->r13,
+                                       .r14 = kept->r14,
+                                       .r15 = kept->r15};
+    uint64_t fields[QUT_PROBE_FIELD_END];
+    fields[QUT_PROBE_ARG0] = kept->rdi;
+    fields[QUT_PROBE_ARG0 + 1] = kept->rsi;
+    fields[QUT_PROBE_ARG0 + 2] = kept->rdx;
+    fields[QUT_PROBE_ARG0 + 3] = kept->rcx;
+    fields[QUT_PROBE_ARG0 + 4] = kept->r8;
+    fields[QUT_PROBE_ARG5] = kept->r9;
+    struct host host = {{call}, probe, sp, false, &place};
+    if (programs)
+        run(&host, programs, fields, ticks);
+    if (is_timed)
         note_spent(probe, calls_ticks() - ticks);
 }

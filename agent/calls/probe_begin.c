@@ -24,6 +24,34 @@ static bool is_verified(const void *image, size_t bytes)
     return is_sound;
 }
 
+static void sort_program(struct calls_probe *probe, uint32_t number)
+{
+    const uint32_t bit = UINT32_C(1) << number, kind = probe->image.programs[number].kind;
+    probe->entry_programs |= kind == QUT_PROBE_ENTRY ? bit : 0;
+    probe->return_programs |= kind == QUT_PROBE_RETURN ? bit : 0;
+    probe->unwind_programs |= kind == QUT_PROBE_UNWIND ? bit : 0;
+    probe->place_programs |= kind == QUT_PROBE_PLACE ? bit : 0;
+    probe->throw_marks |= kind == QUT_PROBE_THROWS ? bit : 0;
+    probe->catch_marks |= kind == QUT_PROBE_CATCHES ? bit : 0;
+}
+
+// Calls that are left are noticed at entries.
+static void find_who_wants_ticks(struct calls_probe *probe)
+{
+    const uint32_t count = probe->image.header->program_count;
+    uint32_t last = 0, time = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t fields = probe->image.programs[i].fields, bit = UINT32_C(1) << i;
+        last |= fields >> QUT_PROBE_DURATION & 1 ? bit : 0;
+        time |= fields >> QUT_PROBE_TIME & 1 ? bit : 0;
+    }
+    const bool all = probe->unwind_programs != 0;
+    probe->lasting_programs = probe->unwind_programs | (all ? probe->return_programs : probe->return_programs & last);
+    probe->entry_has_ticks = all || (probe->entry_programs & time) != 0;
+    probe->exit_has_ticks = (probe->return_programs & (last | time)) != 0;
+    probe->place_has_ticks = (probe->place_programs & time) != 0;
+}
+
 static bool use_image(struct calls_probe *probe, const struct qut_probe_live *live, const void *image)
 {
     probe->image = qut_probe_parts(image);
@@ -34,20 +62,28 @@ static bool use_image(struct calls_probe *probe, const struct qut_probe_live *li
     for (uint32_t i = 0; i < probe->image.header->record_count; i++)
         if (probe->image.records[i].words >= live->slot_words)
             return false;
-    for (uint32_t i = 0; i < probe->image.header->program_count; i++) {
-        const uint32_t kind = probe->image.programs[i].kind, bit = UINT32_C(1) << i;
-        probe->entry_programs |= kind == QUT_PROBE_ENTRY ? bit : 0;
-        probe->return_programs |= kind == QUT_PROBE_RETURN ? bit : 0;
-    }
+    for (uint32_t i = 0; i < probe->image.header->program_count; i++)
+        sort_program(probe, i);
+    find_who_wants_ticks(probe);
     probe->slots = (uint64_t *)((uintptr_t)probe->live + live->slots_offset_bytes);
     probe->slot_count = live->slot_count;
     probe->slot_words = live->slot_words;
     probe->base_ticks = live->base_ticks;
     probe->base_ns = live->base_ns;
     probe->rate = live->rate;
+    probe->errno_distance = (uintptr_t)&errno - calls_thread_pointer();
     probe->budget_permille = live->budget_permille;
     probe->run_most_ticks = live->rate ? (run_most_ns << 32) / live->rate : 0;
     return true;
+}
+
+static void run_as_machine_code(struct calls_probe *probe, uint32_t flags)
+{
+    const int error = flags & QUT_PROBE_LIVE_INTERPRETS ? 0 : calls_probe_make_code(probe);
+    if (error == 0)
+        return;
+    __atomic_store_n(&probe->live->interpreted_error, (uint64_t)-error, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&probe->live->interpreted, 1, __ATOMIC_RELAXED);
 }
 
 // Others may write the header and the image at any time: what is used is a copy.
@@ -73,6 +109,7 @@ static int make(const struct qut_probe_live *live, void *mapped, const uint32_t 
     }
     const int error = calls_make_times();
     if (error == 0) {
+        run_as_machine_code(probe, live->flags);
         calls_probe_budget_begin();
         __atomic_store_n(&calls_probe, probe, __ATOMIC_RELEASE);
     } else {
@@ -132,10 +169,12 @@ void calls_probe_end(void)
 {
     struct calls_probe *probe = calls_probe;
     calls_probe = NULL;
+    calls_open_end();
     while (probe) {
         struct calls_probe *previous = probe->previous;
         munmap(probe->live, probe->live_bytes);
         munmap((void *)(uintptr_t)probe->masks, probe->masks_bytes);
+        calls_probe_free_code(probe);
         munmap(probe, probe->own_bytes);
         probe = previous;
     }

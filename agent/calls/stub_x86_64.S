@@ -252,6 +252,56 @@
         .cfi_endproc
         .size   calls_count, . - calls_count
 
+        // A place within a function. rsp is QUT_CALLS_PLACE_BYTES lower than there, and all is live: nothing that the
+        // program can see is changed. Who is looked at here is, by its frame, in the thunk where that goes on. What is
+        // called uses general registers only, so the others stay as they are.
+        .balign 16
+        .type   calls_place, @function
+        begin   calls_place
+        .cfi_startproc
+        .cfi_signal_frame                       // what its caller's address is looked up by is not a call's
+        .cfi_def_cfa %rsp, 0                    // where the thunk goes on rsp is still as it is here
+        .cfi_offset %rip, 8
+        .macro  keep register
+        pushq   \register
+        .cfi_adjust_cfa_offset 8
+        .endm
+        .macro  give_back register
+        popq    \register
+        .cfi_adjust_cfa_offset -8
+        .endm
+        pushfq
+        .cfi_adjust_cfa_offset 8
+        .irp    register, %rax, %rcx, %rdx, %rsi, %rdi, %r8, %r9, %r10, %r11
+        keep    \register
+        .endr
+        keep    %rbx
+        .cfi_rel_offset %rbx, 0
+        .irp    register, %rbp, %r12, %r13, %r14, %r15
+        keep    \register
+        .endr
+        movq    %rsp, %rdi
+        movq    %rsp, %rbx
+        .cfi_def_cfa_register %rbx
+        andq    $-16, %rsp
+        cld
+        call    calls_place_run
+        movq    %rbx, %rsp
+        .cfi_def_cfa_register %rsp
+        .irp    register, %r15, %r14, %r13, %r12, %rbp
+        give_back \register
+        .endr
+        give_back %rbx
+        .cfi_restore %rbx
+        .irp    register, %r11, %r10, %r9, %r8, %rdi, %rsi, %rdx, %rcx, %rax
+        give_back \register
+        .endr
+        popfq
+        .cfi_adjust_cfa_offset -8
+        jmp     *8(%rsp)
+        .cfi_endproc
+        .size   calls_place, . - calls_place
+
         .balign 16
         .type   calls_trap_go, @function
         begin   calls_trap_go

@@ -2,16 +2,17 @@
 // Runs programs of probes with their maps, without the stub that calls them, as often as the argument says; or once
 // each between the marks of bench/walk/marks.h, for the plugin of bench/count.
 //
-//   bench_probe [--count | ROUNDS]     a line for each: ns of a run, least and median of the rounds; instructions;
-//   script
+//   bench_probe [--count | ROUNDS]     a line for each: ns of a run, least and median of the rounds; the least as
+//                                      machine code, 0 where there is none; instructions; script
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bench/measure.h"
 #include "bench/walk/marks.h"
+#include "bytecode/machine.h"
 #include "bytecode/maps.h"
-#include "bytecode/run.h"
 #include "tracer/probe/script.h"
 
 enum { RUNS = 2000, ROUNDS_MAX = 10000 };
@@ -47,19 +48,43 @@ static uint64_t answer(struct bytecode_host *base, uint32_t helper, uint64_t a, 
     return 0;
 }
 
-static struct bench_spread time_of(const struct qut_probe_instruction *code, const uint64_t *fields, struct host *host,
-                                   size_t rounds, double *least)
+static void run(const struct qut_probe_instruction *code, const uint8_t *machine_code, const uint64_t *fields,
+                struct host *host)
+{
+    if (machine_code)
+        bytecode_machine.enter(machine_code, fields, &host->host);
+    else
+        bytecode_run(code, fields, &host->host);
+}
+
+// machine_code NULL: by the interpreter.
+static struct bench_spread time_of(const struct qut_probe_instruction *code, const uint8_t *machine_code,
+                                   const uint64_t *fields, struct host *host, size_t rounds, double *least)
 {
     static double values[ROUNDS_MAX];
     for (size_t round = 0; round < rounds; round++) {
         const uint64_t begin = bench_now_ns();
         for (unsigned i = 0; i < RUNS; i++)
-            bytecode_run(code, fields, &host->host);
+            run(code, machine_code, fields, host);
         values[round] = (double)(bench_now_ns() - begin) / RUNS;
     }
     const struct bench_spread spread = bench_spread(values, rounds);
     *least = values[0]; // they are sorted
     return spread;
+}
+
+// NULL: there is none.
+static const uint8_t *machine_code_of(const struct qut_probe_instruction *code, uint32_t count)
+{
+    static uint32_t places[QUT_PROBE_INSTRUCTIONS_MAX];
+    if (!bytecode_machine.translate)
+        return NULL;
+    const uint32_t bytes = bytecode_machine.translate(code, count, places, NULL);
+    uint8_t *to = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (to == MAP_FAILED)
+        return NULL;
+    bytecode_machine.translate(code, count, places, to);
+    return mprotect(to, bytes, PROT_READ | PROT_EXEC) == 0 ? to : NULL;
 }
 
 static int measure(const struct subject *subject, size_t rounds)
@@ -83,9 +108,13 @@ static int measure(const struct subject *subject, size_t rounds)
     fields[QUT_PROBE_TID] = 77;
     bytecode_run(image.instructions, fields, &host.host); // the key is there from now on
     if (rounds) {
-        double least;
-        const struct bench_spread spread = time_of(image.instructions, fields, &host, rounds, &least);
-        printf("%.1f %.1f %u %s\n", least, spread.median, image.programs[0].instruction_count, subject->script);
+        const uint8_t *code = machine_code_of(image.instructions, image.programs[0].instruction_count);
+        double least, machine_least = 0;
+        const struct bench_spread spread = time_of(image.instructions, NULL, fields, &host, rounds, &least);
+        if (code)
+            time_of(image.instructions, code, fields, &host, rounds, &machine_least);
+        printf("%.1f %.1f %.1f %u %s\n", least, spread.median, machine_least, image.programs[0].instruction_count,
+               subject->script);
     } else {
         bench_count_on();
         bytecode_run(image.instructions, fields, &host.host);

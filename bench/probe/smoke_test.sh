@@ -10,10 +10,10 @@ here=$(dirname "$0") build=$1
 
 run 0 2 "$here/run" --rounds 3 "$build"
 # shellcheck disable=SC2016 # scripts, not commands
-expect '^\| `entry:f \{ @ = count\(\) \}` \| 6 \| ([0-9]+|\?) \| [0-9.]+ \| [0-9.]+ \|$'
+expect '^\| `entry:f \{ @ = count\(\) \}` \| 6 \| ([0-9]+|\?) \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|$'
 expect '^\| `return:f /duration > 5000/ '
 if ! grep -q '| ? |' "$output"; then
-    if awk -F ' [|] ' 'NR > 2 { n++; code[n] = $(NF - 3); count[n] = $(NF - 2); if (count[n] > 60 * code[n]) bad = 1 }
+    if awk -F ' [|] ' 'NR > 2 { n++; code[n] = $(NF - 4); count[n] = $(NF - 3); if (count[n] > 60 * code[n]) bad = 1 }
         END { exit bad || n != 5 || count[3] * 2 > count[2] || count[5] * 2 > count[4] }' "$output"; then
         passed=$((passed + 1))
     else

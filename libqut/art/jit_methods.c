@@ -43,6 +43,20 @@ bool art_jit_collections_of(const struct elf_art_memory *memory, const struct ar
     return true;
 }
 
+uint64_t art_jit_made_at(const struct elf_art_memory *memory, const struct art_jit_cache *cache,
+                         uint64_t instance_address)
+{
+    const struct art_jit_records *at = art_jit_records(memory->arch);
+    uint64_t records, methods, made, entered;
+    // What the map has was made, and what is entered in a loop, too: else these are numbers of something else.
+    bool is_sound = instance_address && find_records(memory, cache, instance_address, &records) &&
+                    read_word(memory, records + at->method_count_at, &methods) &&
+                    read_word(memory, records + at->entered_at, &entered) &&
+                    read_word(memory, records + at->made_at, &made) && methods != 0 && methods <= made &&
+                    entered <= made && made <= UINT32_MAX;
+    return is_sound ? records + at->made_at : 0;
+}
+
 static bool find_method(const struct elf_art_memory *memory, uint64_t records, uint64_t code_start, uint64_t *method)
 {
     const struct art_jit_records *at = art_jit_records(memory->arch);

@@ -18,7 +18,8 @@
 // Where in these, on an architecture.
 struct art_jit_records {
     uint16_t cache_at;                                          // in art::Runtime
-    uint16_t code_at, methods_at, under_way_at, begun_at;       // in art::jit::JitCodeCache
+    uint16_t code_at, methods_at, method_count_at;              // in art::jit::JitCodeCache
+    uint16_t under_way_at, made_at, entered_at, begun_at;       // the same
     uint16_t left_at, right_at, key_at, value_at;               // in the map's nodes
     uint16_t flags_at, bytecode_at;                             // in art::ArtMethod
     uint16_t dex_cache_at, dex_file_at, file_begin_at, data_at; // in Class, DexCache, and twice in DexFile
@@ -38,6 +39,12 @@ struct art_jit_collections {
 // memory->read is.
 bool art_jit_collections_of(const struct elf_art_memory *memory, const struct art_jit_cache *cache,
                             uint64_t instance_address, struct art_jit_collections *collections);
+
+// Where it counts what it has made. It does so before a piece of code is entered for the first time, and code that is
+// on a stack is not given back: while the number is what it was, code at an address on a stack is what it was. 0: these
+// are not the records of this cache. As above.
+uint64_t art_jit_made_at(const struct elf_art_memory *memory, const struct art_jit_cache *cache,
+                         uint64_t instance_address);
 
 // *dex_pc: the first instruction of the method that the code is of. False: it is of none, or of one without bytecode,
 // or what is there does not agree. Signal-safe where memory->read is.

@@ -116,8 +116,8 @@ static bool has_grown(const struct hotspot_machine *machine, const struct arch *
 {
     for (size_t back = 0; back < before; back++) {
         const uint8_t *end = pc_bytes - back;
-        const struct hotspot_step *step = hotspot_step_before(machine->arch, end, before - back);
-        if (!step || step->effect != HOTSPOT_GROWS)
+        const struct hotspot_step *step = hotspot_growth_before(machine->arch, end, before - back);
+        if (!step)
             continue;
         uint32_t rest = (uint32_t)blob->frame_bytes - hotspot_step_immediate(step, end - step->size_bytes);
         if (rest == arch->word_bytes || rest == 2u * arch->word_bytes)

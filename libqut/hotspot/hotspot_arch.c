@@ -90,6 +90,16 @@ const struct hotspot_step *hotspot_step_before(const struct hotspot_arch *arch, 
     return NULL;
 }
 
+const struct hotspot_step *hotspot_growth_before(const struct hotspot_arch *arch, const uint8_t *end, size_t count)
+{
+    for (unsigned i = 0; i < arch->step_count && arch->steps[i].effect == HOTSPOT_GROWS; i++) {
+        const struct hotspot_step *step = &arch->steps[i];
+        if (count >= step->size_bytes && is_step(step, end - step->size_bytes))
+            return step;
+    }
+    return NULL;
+}
+
 uint32_t hotspot_step_immediate(const struct hotspot_step *step, const uint8_t *bytes)
 {
     uint32_t value = 0;

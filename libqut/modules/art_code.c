@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/art/jit_methods.h"
 #include "libqut/art/traced.h"
 #include "libqut/modules/art_memo.h"
 #include "libqut/modules/jit_registry.h"
@@ -20,6 +21,7 @@ struct art_code {
     struct modules_art_cache {
         struct modules_machine machine;
         struct art_jit_cache cache;
+        uintptr_t made_at; // of its number of pieces of code; 0: not known
     } items[MODULES_ART_CACHES_MAX];
 };
 static_assert(offsetof(struct art_code, retired) == 0, "freed by its node");
@@ -49,6 +51,16 @@ bool modules_art_find(uintptr_t pc, struct runtime_code *code)
         return true;
     }
     return false;
+}
+
+uintptr_t modules_art_made_at(uintptr_t pc)
+{
+    const struct art_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
+    // A walk keeps one number.
+    for (size_t i = 0; known && i < known->count; i++)
+        if (known->items[i].made_at)
+            return art_jit_cache_has(&known->items[i].cache, pc) ? known->items[i].made_at : 0;
+    return 0;
 }
 
 // A walk takes one where it does not know a frame yet, or was interrupted in it, and gives it back at once. Where all
@@ -133,12 +145,22 @@ void modules_art_see(struct modules_art_reading *reading, const struct os_map_li
         reading->items[reading->count++] = (struct art_jit_cache){reading->data_start, line->start, line->end};
 }
 
+static uintptr_t find_made_at(const struct art_jit_cache *cache)
+{
+    const struct modules_registry *registry = &modules_registry;
+    uint64_t made_at = 0;
+    for (size_t i = 0; i < registry->record_count && !made_at; i++)
+        made_at = art_jit_made_at(&modules_jit_own_memory, cache, registry->records[i]->art_instance);
+    return (uintptr_t)made_at;
+}
+
 static bool is_same(const struct art_code *known, const struct modules_art_reading *reading)
 {
     size_t count = known ? known->count : 0;
     bool same = count == reading->count;
     for (size_t i = 0; same && i < count; i++)
-        same = memcmp(&known->items[i].cache, &reading->items[i], sizeof reading->items[i]) == 0;
+        same = memcmp(&known->items[i].cache, &reading->items[i], sizeof reading->items[i]) == 0 &&
+               known->items[i].made_at == find_made_at(&reading->items[i]);
     return same;
 }
 
@@ -146,6 +168,7 @@ static bool is_same(const struct art_code *known, const struct modules_art_readi
 static void replace(struct art_code *code)
 {
     struct art_code *old = atomic_exchange_explicit(&current, code, memory_order_seq_cst);
+    modules_made_has_changed();
     if (old)
         modules_registry_push_retired(&old->retired);
 }
@@ -160,8 +183,8 @@ void modules_art_take(const struct modules_art_reading *reading)
     if (code)
         code->retired.free = free_code;
     for (size_t i = 0; i < reading->count; i++)
-        code->items[code->count++] =
-            (struct modules_art_cache){.machine = {MODULES_MACHINE_ART}, .cache = reading->items[i]};
+        code->items[code->count++] = (struct modules_art_cache){
+            .machine = {MODULES_MACHINE_ART}, .cache = reading->items[i], .made_at = find_made_at(&reading->items[i])};
     os_lock(&modules_registry.lock);
     replace(code);
     os_unlock(&modules_registry.lock);

@@ -32,6 +32,7 @@ enum wanted { WANTED_NOT, WANTED_AGAIN, WANTED };
 
 static _Atomic(struct code_ranges *) current; // NULL: not started
 static _Atomic uint32_t wanted;
+static _Atomic uint32_t made_generation;
 static bool has_frame_pointers;       // constant between start and stop
 static uint64_t due_ns, due_again_ns; // under work
 
@@ -65,6 +66,11 @@ bool modules_is_code(uintptr_t pc)
     return is_known && has_frame_pointers;
 }
 
+uint32_t modules_made_generation(void)
+{
+    return atomic_load_explicit(&made_generation, memory_order_acquire);
+}
+
 void modules_want_mappings(void)
 {
     want(WANTED);
@@ -75,6 +81,11 @@ void modules_want_mappings(void)
 static void free_ranges(struct modules_retired *retired)
 {
     free(retired);
+}
+
+void modules_made_has_changed(void)
+{
+    atomic_fetch_add_explicit(&made_generation, 1, memory_order_release);
 }
 
 static struct code_ranges *new_ranges(size_t capacity)
@@ -109,6 +120,7 @@ static int add(struct code_ranges **ranges, uintptr_t start, uintptr_t end)
 static void replace(struct code_ranges *ranges)
 {
     struct code_ranges *old = atomic_exchange_explicit(&current, ranges, memory_order_seq_cst);
+    modules_made_has_changed();
     if (old)
         modules_registry_push_retired(&old->retired);
 }

@@ -72,6 +72,10 @@ struct modules_jit_index {
 
 // NULL: no compiler is known.
 extern _Atomic(const struct modules_jit_index *) modules_jit_current;
+static inline bool modules_jit_is_known(void)
+{
+    return atomic_load_explicit(&modules_jit_current, memory_order_seq_cst) != NULL;
+}
 
 // What a walk has asked memory already, and was told: that counts to its end. All 0 at its beginning. It may outlive
 // the list that it is about.
@@ -81,7 +85,7 @@ struct modules_jit_asked {
         uint32_t newer; // of Android's layouts: how many newer entries count
         uint32_t round; // of GDB's: which of the thread's askings it was (jit_expected.c); 0: none
     };
-    const void *held;       // of GDB's: what was confirmed last. Only while the list is; NULL: nothing
+    const void *held; // of GDB's: what was confirmed last. Only while the list is; NULL: nothing
 };
 enum { MODULES_JIT_LOST = UINT32_MAX }; // of `newer`: it cannot be told
 
@@ -94,6 +98,11 @@ bool modules_jit_find(uintptr_t pc, const void **found, struct runtime_code *cod
 // confirmed, not the one that would be given now. `thread` as in modules_enter.
 bool modules_jit_confirm(uintptr_t pc, const void *found, struct runtime_thread *thread,
                          struct modules_jit_asked *asked);
+// The list that what was found is of, where that can be asked whether it still holds without what was found: Android's.
+// 0: it cannot. ...
+uint32_t modules_jit_list_of(const void *found);
+// ... and that, of the code at pc. As modules_jit_confirm.
+bool modules_jit_list_still_holds(uint32_t list, uintptr_t pc, struct modules_jit_asked *asked);
 // Whether nothing is still all that is known of pc.
 bool modules_jit_confirm_nothing(uintptr_t pc, const struct modules_jit_asked *asked);
 

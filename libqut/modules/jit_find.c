@@ -53,6 +53,21 @@ bool modules_jit_confirm(uintptr_t pc, const void *found, struct runtime_thread 
     return false;
 }
 
+uint32_t modules_jit_list_of(const void *found)
+{
+    const struct modules_jit_source *source = ((const struct modules_jit_interval *)found)->source;
+    return source->descriptor.layout != ART_JIT_GDB ? source->number : 0;
+}
+
+bool modules_jit_list_still_holds(uint32_t list, uintptr_t pc, struct modules_jit_asked *asked)
+{
+    const struct modules_jit_index *index = atomic_load_explicit(&modules_jit_current, memory_order_seq_cst);
+    for (size_t i = 0; index && i < index->source_count; i++)
+        if (index->sources[i].number == list)
+            return modules_jit_list_holds(&index->sources[i], pc, asked);
+    return false;
+}
+
 static bool is_stale(const struct modules_jit_source *source, const struct modules_jit_asked *asked)
 {
     bool is_asked = asked && asked->source_number == source->number && source->descriptor.layout != ART_JIT_GDB;

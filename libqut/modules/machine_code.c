@@ -123,6 +123,39 @@ enum modules_machine_told modules_machine_link(uintptr_t ra, struct runtime_link
     return MODULES_MACHINE_LINK;
 }
 
+// A rule that a link can say: by sp, with the return address next to the cfa.
+static bool pack_plain(const struct qut_rule *rule, struct runtime_link *link)
+{
+    const int32_t word = (int32_t)sizeof(uintptr_t);
+    const struct qut_reg_rule *fp = &rule->tracked[ARCH_NATIVE_FP_SLOT];
+    if (rule->kind != QUT_RULE_FRAME || rule->cfa.how != QUT_CFA_REG || rule->cfa.reg != arch_native_arch.sp_reg ||
+        rule->sp.how != QUT_REG_SAME || rule->cfa.offset_bytes < word || rule->cfa.offset_bytes > UINT16_MAX ||
+        rule->ra.how != QUT_REG_AT_CFA || rule->ra.offset_bytes != -word ||
+        (fp->how != QUT_REG_SAME && (fp->how != QUT_REG_AT_CFA || fp->offset_bytes < -rule->cfa.offset_bytes)))
+        return false;
+    link->cfa = (uint16_t)rule->cfa.offset_bytes;
+    link->step.ra_offset_bytes = (int16_t)-word;
+    link->step.fp_offset_bytes = fp->how == QUT_REG_SAME ? 0 : (int16_t)fp->offset_bytes;
+    return true;
+}
+
+enum modules_machine_told modules_machine_interrupted_link(uintptr_t pc, struct runtime_link *link, bool *is_body_only)
+{
+    const struct machine_code *known = atomic_load_explicit(&current, memory_order_seq_cst);
+    if (!known || !hotspot_heap_at(&known->code.hotspot, pc))
+        return MODULES_MACHINE_NOT;
+    const struct hotspot_machine *hotspot = &known->code.hotspot;
+    const struct elf_art_memory memory = {
+        .read = read_direct, .context = (void *)(uintptr_t)hotspot, .arch = &arch_native_arch};
+    struct qut_rule rule;
+    struct arch_interpreted interpreted;
+    if (hotspot_is_interpreter(hotspot, pc) ||
+        !hotspot_frame_rule(hotspot, &memory, pc, ARCH_PC_EXACT, &rule, &interpreted) || !pack_plain(&rule, link))
+        return MODULES_MACHINE_NO_LINK;
+    *is_body_only = rule.flags & QUT_RULE_BODY_ONLY;
+    return MODULES_MACHINE_LINK;
+}
+
 // hotspot_frame_bytes with an answer to compare with, in few instructions: a walk goes on with the size that it
 // expects, so what is read here of one frame is on its way together with that of others. What lies in a committed part
 // of a heap or of its map stays readable, as above.
@@ -187,6 +220,7 @@ static void free_code(struct modules_retired *retired)
 static void replace(struct machine_code *code)
 {
     struct machine_code *old = atomic_exchange_explicit(&current, code, memory_order_seq_cst);
+    modules_made_has_changed();
     if (old)
         modules_registry_push_retired(&old->retired);
 }

@@ -21,6 +21,10 @@ bool modules_art_find(uintptr_t pc, struct runtime_code *code);
 bool modules_art_rule(const struct modules_machine *machine, uintptr_t pc, enum arch_pc_kind kind,
                       struct qut_rule *rule);
 
+// Where the runtime counts what it has made (art_jit_made_at), if it has made the code at pc; 0: it is not known. It
+// may be elsewhere as soon as modules_made_generation differs.
+uintptr_t modules_art_made_at(uintptr_t pc);
+
 // Where Android's runtime keeps a return address of this thread that method tracing has exchanged
 // (libqut/art/traced.h). sp as it is behind the return. Signal-safe.
 bool modules_art_true_return(uint64_t sp, uint64_t *pc);

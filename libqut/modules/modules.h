@@ -89,6 +89,8 @@ bool module_confirm(const struct module *module, uintptr_t pc);
 bool modules_is_code(uintptr_t pc);
 // What is mapped is not what it was. Signal-safe.
 void modules_want_mappings(void);
+// Differs where what is known of code that no module has, or of a machine's, is not what it was. Signal-safe.
+uint32_t modules_made_generation(void);
 
 // Code that a virtual machine made and says all about: true, and *code is filled. Else, if there is a machine that was
 // not ready, our thread will look again. Signal-safe, between enter and leave; so is the rule of a frame of it.
@@ -108,6 +110,8 @@ enum modules_machine_told {
     MODULES_MACHINE_LINK,
 };
 enum modules_machine_told modules_machine_link(uintptr_t ra, struct runtime_link *link);
+// The same of a frame that was interrupted. *is_body_only: what it says counts if it leads to a caller.
+enum modules_machine_told modules_machine_interrupted_link(uintptr_t pc, struct runtime_link *link, bool *is_body_only);
 // Whether a link that was told before, with this `cfa`, is what would be told now. Likewise.
 bool modules_machine_holds(uintptr_t ra, uintptr_t link_cfa);
 // Whether it is one by fp.

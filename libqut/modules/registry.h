@@ -57,6 +57,7 @@ struct modules_record {
     bool counted;                            // its table came into use
     uint32_t unlisted;                       // its number among those that no loader lists; 0: it is listed
     uint64_t jit_descriptor;                 // address of the __jit_debug_descriptor that it exports; 0: none
+    uint64_t art_instance;                   // ... of art::Runtime::instance_
     uint64_t hotspot_structs, hotspot_types; // ... of gHotSpotVMStructs and -Types
     uintptr_t python_dynamic;                // address of its dynamic section, if it exports _PyRuntime; 0: it does not
     uintptr_t v8_dynamic;                    // the same, if it exports what V8 says of its frames
@@ -137,6 +138,11 @@ void modules_registry_end_thread(struct modules_registry *registry, int patience
 bool modules_registry_publish(void);
 // No list. Under lock.
 void modules_registry_unpublish(void);
+
+// ---- code_ranges.c
+
+// What modules_made_generation counts.
+void modules_made_has_changed(void);
 
 // ---- grace.c
 

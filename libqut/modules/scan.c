@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libqut/arch/native.h"
+#include "libqut/art/jit_methods.h"
 #include "libqut/elf/dynamic_symbol.h"
 #include "libqut/modules/code_space.h"
 #include "libqut/modules/jit_registry.h"
@@ -150,6 +151,7 @@ static struct modules_record *new_record(struct modules_found *found)
     record->name = found->name;
     found->name = NULL;
     record->jit_descriptor = found->jit_descriptor;
+    record->art_instance = found->art_instance;
     record->hotspot_structs = found->hotspot_structs;
     record->hotspot_types = found->hotspot_types;
     record->python_dynamic = found->is_python ? found->dynamic : 0;
@@ -283,9 +285,9 @@ static int list_modules(struct modules_scan *scan, struct os_generation *generat
 // What virtual machines publish. Under work, so that the records do not change.
 static void find_machines(struct modules_registry *registry, struct modules_scan *scan)
 {
-    enum { JIT_DESCRIPTOR, HOTSPOT_STRUCTS, HOTSPOT_TYPES, PYTHON, V8, NAMES };
-    static const char *const names[NAMES] = {"__jit_debug_descriptor", "gHotSpotVMStructs", "gHotSpotVMTypes",
-                                             "_PyRuntime", "v8dbg_off_fp_context"};
+    enum { JIT_DESCRIPTOR, ART_INSTANCE, HOTSPOT_STRUCTS, HOTSPOT_TYPES, PYTHON, V8, NAMES };
+    static const char *const names[NAMES] = {"__jit_debug_descriptor", ART_RUNTIME_INSTANCE, "gHotSpotVMStructs",
+                                             "gHotSpotVMTypes",        "_PyRuntime",         "v8dbg_off_fp_context"};
     for (size_t i = 0; i < registry->record_count; i++)
         registry->records[i]->seen = false;
     for (size_t i = 0; i < scan->count; i++) {
@@ -296,6 +298,7 @@ static void find_machines(struct modules_registry *registry, struct modules_scan
         elf_art_find_symbols(&modules_jit_own_memory, found->identity.load_bias, found->dynamic, names, NAMES,
                              addresses);
         found->jit_descriptor = addresses[JIT_DESCRIPTOR];
+        found->art_instance = addresses[ART_INSTANCE];
         found->hotspot_structs = addresses[HOTSPOT_STRUCTS];
         found->hotspot_types = found->hotspot_structs ? addresses[HOTSPOT_TYPES] : 0;
         found->is_python = addresses[PYTHON] != 0;

@@ -11,7 +11,7 @@ struct modules_found {
     struct modules_identity identity;
     char *name;
     uintptr_t dynamic; // of its dynamic section; 0: it has none
-    uint64_t jit_descriptor, hotspot_structs, hotspot_types;
+    uint64_t jit_descriptor, art_instance, hotspot_structs, hotspot_types;
     bool is_python, is_v8;
 };
 

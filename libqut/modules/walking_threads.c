@@ -40,17 +40,29 @@ static void unlink_thread(struct modules_registry *registry, struct runtime_thre
 
 _Atomic(void (*)(void)) modules_thread_end_hook_first;
 
+// What many threads never use.
+struct seldom {
+    struct runtime_hashed_rules hashed;
+    struct runtime_seen_steps seen;
+    struct runtime_known_rules rules;
+};
+static_assert(offsetof(struct seldom, hashed) == 0, "freed by it");
+
 static struct runtime_thread *new_thread(void)
 {
     struct runtime_thread *thread = os_pages(sizeof *thread, true);
-    if (thread)
-        thread->hashed = os_reserve(sizeof *thread->hashed); // without it, walks go by links whatever they cost
+    struct seldom *seldom = thread ? os_reserve(sizeof *seldom) : NULL;
+    if (seldom) { // without it, walks go by links and make slow steps anew, whatever that costs
+        thread->hashed = &seldom->hashed;
+        thread->seen = &seldom->seen;
+        thread->rules = &seldom->rules;
+    }
     return thread;
 }
 
 static void free_thread(struct runtime_thread *thread)
 {
-    os_free_pages(thread->hashed, sizeof *thread->hashed);
+    os_free_pages(thread->hashed, sizeof(struct seldom));
     os_free_pages(thread, sizeof *thread);
 }
 

@@ -52,25 +52,30 @@ __attribute__((noinline)) static size_t read_through_memfd(uintptr_t address, ui
 
 // By the thread's id, not the process's: when the first thread of a process has ended, the process's id no longer leads
 // to its memory.
+// What is left to read is kept in what the kernel is given: walks have little stack.
 __attribute__((noinline)) static size_t read_by_call(uintptr_t address, uint8_t *bytes, size_t size)
 {
     int saved_errno = errno;
-    size_t done = 0;
-    while (done < size && address + done >= address) {
-        size_t part = min_size(size - done, rest_of_page(address + done));
-        struct iovec from = {(void *)(address + done), part}, to = {bytes + done, part};
+    struct iovec from = {(void *)address, 0}, to = {bytes, 0};
+    size_t left = size;
+    bool is_refused = false;
+    while (left && (uintptr_t)from.iov_base >= address) {
+        from.iov_len = to.iov_len = min_size(left, rest_of_page((uintptr_t)from.iov_base));
         long got = syscall(SYS_process_vm_readv, syscall(SYS_gettid), &to, 1ul, &from, 1ul, 0ul);
-        if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
-            atomic_store_explicit(&read_by_memfd, true, memory_order_relaxed);
-            done += read_through_memfd(address + done, bytes + done, size - done);
+        if (got <= 0) {
+            is_refused = got < 0 && (errno == ENOSYS || errno == EPERM);
             break;
         }
-        if (got <= 0)
-            break;
-        done += (size_t)got;
+        from.iov_base = (char *)from.iov_base + got;
+        to.iov_base = (char *)to.iov_base + got;
+        left -= (size_t)got;
     }
     errno = saved_errno;
-    return done;
+    if (is_refused) {
+        atomic_store_explicit(&read_by_memfd, true, memory_order_relaxed);
+        left -= read_through_memfd((uintptr_t)from.iov_base, (uint8_t *)to.iov_base, left);
+    }
+    return size - left;
 }
 
 // Each way is a function of its own, which is jumped to: walks have little stack.

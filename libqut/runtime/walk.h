@@ -58,6 +58,10 @@ struct runtime_walk_ops {
     enum runtime_call_site (*call_site)(void *context, uint64_t pc); // NULL: by read_code
     // Whether call_site has found a call there, and no trampoline at pc, not long ago. NULL: nobody keeps that.
     bool (*is_known_call)(uint64_t pc);
+    // The same of an interrupted pc in code that was made at run time, where no thunk and no trampoline is, and what
+    // the instructions around it told (NULL: nothing), unless `edge` is NULL. NULL both: nobody keeps that.
+    bool (*known_edge)(uint64_t pc, const struct arch_frame_edge **edge);
+    void (*keep_edge)(uint64_t pc, const struct arch_frame_edge *edge);
     // Of a frame in code OF_MACHINE. *interpreted: where it says what it runs, if it is one of the
     // interpreter's. False: nothing is known of it. NULL: there is no such code.
     bool (*machine_rule)(void *context, const void *machine, uint64_t pc, enum arch_pc_kind kind, struct qut_rule *rule,

@@ -132,42 +132,8 @@ RUNTIME_WALK_INLINE void runtime_begin(struct runtime_walk *walk, enum arch_pc_k
 
 // ---- classify
 
-// Whether the thread returns to, or stands in, code that is never called. Its bytes decide: unwind information is
-// missing for signal trampolines in musl and several vdsos, and pc - 1 can belong to another function. False too, and
-// an end, where a stack begins.
-RUNTIME_WALK_OUTLINE bool runtime_find_trampoline(const struct arch *arch, const struct runtime_walk_ops *ops,
-                                                  void *context, struct runtime_walk *walk)
-{
-    if (!runtime_knows_sp(arch, walk))
-        return false;
-    uint64_t pc = runtime_plain_pc(arch, walk->regs.pc), sp = walk->regs.sp;
-    // The code from the furthest entry before pc on, read once.
-    enum { BEFORE_BYTES = ARCH_TRAMPOLINE_OFFSET_MAX, AFTER_BYTES = sizeof arch->trampolines->code };
-    uint8_t code[BEFORE_BYTES + AFTER_BYTES];
-    unsigned before_bytes = walk->pc_kind == ARCH_PC_EXACT ? BEFORE_BYTES : 0;
-    size_t code_bytes = ops->read_code(context, pc - before_bytes, code, before_bytes + AFTER_BYTES);
-    if (code_bytes <= before_bytes && before_bytes) { // pc stands near the beginning of what is mapped
-        before_bytes = 0;
-        code_bytes = ops->read_code(context, pc, code, AFTER_BYTES);
-    }
-    for (unsigned i = 0; i < arch->trampoline_count; i++) {
-        const struct arch_trampoline *t = &arch->trampolines[i];
-        unsigned entries = walk->pc_kind == ARCH_PC_EXACT ? t->entry_count : 1;
-        for (unsigned e = 0; e < entries; e++) {
-            unsigned offset = t->entries[e].code_offset;
-            if (offset > before_bytes || before_bytes - offset + t->code_bytes > code_bytes ||
-                memcmp(code + before_bytes - offset, t->code, t->code_bytes) != 0)
-                continue;
-            if (!t->layout)
-                return runtime_walk_ends(arch, walk, QUT_END_OUTERMOST);
-            walk->trampoline = t;
-            walk->trampoline_block = (sp + (uint64_t)(int64_t)t->entries[e].registers_offset) & runtime_word_mask(arch);
-            walk->flags |= QUT_FRAME_SIGNAL;
-            return true;
-        }
-    }
-    return false;
-}
+// Needs what stands above, and is read here.
+#include "libqut/runtime/walk_trampoline_inline.h"
 
 // cfa = sp + cfa_offset; everything else unchanged.
 RUNTIME_WALK_INLINE void runtime_set_leaf_rule(const struct arch *arch, struct qut_rule *rule, int32_t cfa_offset_bytes)
@@ -217,7 +183,7 @@ RUNTIME_WALK_INLINE bool runtime_keeps_dex_pc(const struct arch *arch, const str
     return slot >= 0 && walk->rule.tracked[slot].how != QUT_REG_SAME;
 }
 
-// Needs what stands above, and is read here.
+// The same.
 #include "libqut/runtime/walk_machine_inline.h"
 
 // *row_reaches_pc: the row found for a return address also holds at the address itself, which then begins no row.
@@ -254,6 +220,12 @@ RUNTIME_WALK_INLINE enum qut_end_reason runtime_find_rule(const struct arch *arc
 // The same.
 #include "libqut/runtime/walk_thunk_inline.h"
 
+// Interrupted where the code was looked at not long ago, and was neither thunk nor trampoline.
+RUNTIME_WALK_OUTLINE bool runtime_is_known_edge(const struct runtime_walk_ops *ops, const struct runtime_walk *walk)
+{
+    return walk->pc_kind == ARCH_PC_EXACT && ops->known_edge && ops->known_edge(walk->regs.pc, NULL);
+}
+
 RUNTIME_WALK_INLINE bool runtime_is_unknown_code(enum qut_end_reason found)
 {
     return found == QUT_END_NO_MODULE || found == QUT_END_TABLE_PENDING || found == QUT_END_NO_TABLE;
@@ -271,7 +243,8 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
     enum qut_end_reason found;
     do
         found = runtime_find_rule(arch, ops, context, walk, &code, &row_reaches_pc);
-    while (runtime_is_unknown_code(found) && runtime_leave_thunk(arch, ops, context, walk));
+    while (runtime_is_unknown_code(found) && !runtime_is_known_edge(ops, walk) &&
+           runtime_leave_thunk(arch, ops, context, walk));
 
     if (found == QUT_END_NOT) {
         // The trampoline's own rule gives the tracked registers; the signal context has all of them, and what was
@@ -303,7 +276,7 @@ RUNTIME_WALK_INLINE bool runtime_classify(const struct arch *arch, const struct 
     // Another look at the code behind a call would be a system call a frame: 31 of JavaScript's took 330,000 cycles.
     bool is_known_call = walk->flags & QUT_FRAME_GUESSED && walk->pc_kind == ARCH_PC_RETURN && code.frame_pointers &&
                          ops->is_known_call && ops->is_known_call(pc);
-    if (!is_known_call && runtime_find_trampoline(arch, ops, context, walk))
+    if (!is_known_call && !runtime_is_known_edge(ops, walk) && runtime_find_trampoline(arch, ops, context, walk))
         return true;
     if (walk->end.reason != QUT_END_NOT)
         return false;

@@ -20,9 +20,9 @@ RUNTIME_WALK_OUTLINE bool runtime_leave_thunk(const struct arch *arch, const str
             return false;
         if (!qut_calls_origin_is_of(&origin, at, pc))
             continue;
-        bool pushed;
-        walk->regs.pc = qut_calls_origin_pc(&origin, at, pc, &pushed);
-        walk->regs.sp += pushed ? arch->word_bytes : 0u;
+        unsigned lower_bytes;
+        walk->regs.pc = qut_calls_origin_pc(&origin, at, pc, arch->word_bytes, &lower_bytes);
+        walk->regs.sp += lower_bytes;
         walk->switches++;
         return true;
     }

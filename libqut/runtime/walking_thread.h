@@ -12,8 +12,10 @@
 
 #include "libqut/os/thread_word.h"
 #include "libqut/runtime/hashed_rules.h"
+#include "libqut/runtime/known_rules.h"
 #include "libqut/runtime/link_cache.h"
 #include "libqut/runtime/memo.h"
+#include "libqut/runtime/seen_steps.h"
 #include "libqut/runtime/tiers.h"
 
 struct modules;
@@ -81,7 +83,10 @@ struct runtime_thread {
     // outermost append under way; 0: none is.
     uint32_t node_generation;
     uintptr_t append_sp;
-    struct runtime_hashed_rules *hashed; // pages of their own: many threads never use them
+    // Pages of their own: many threads never use them.
+    struct runtime_hashed_rules *hashed;
+    struct runtime_seen_steps *seen;
+    struct runtime_known_rules *rules;
     struct runtime_link_cache links;
     struct runtime_memo memo;
     _Alignas(uint64_t) unsigned char jit[RUNTIME_JIT_BYTES + 1024]; // what walks expect (libqut/modules/jit_expected.c)

@@ -10,7 +10,7 @@
 #include "libqut/runtime/table_store.h"
 #include "libqut/target/mappings.h"
 
-enum { TARGET_REASON_BYTES = 160 };
+enum { TARGET_REASON_BYTES = 384 };
 
 enum target_table_state { TARGET_TABLE_UNTRIED = 0, TARGET_TABLE_READY, TARGET_TABLE_NONE };
 

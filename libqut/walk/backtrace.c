@@ -6,6 +6,7 @@
 #include <qut/local.h>
 
 #include "libqut/modules/end_counts_inline.h"
+#include "libqut/walk/interrupted_method.h"
 #include "libqut/walk/made_frames.h"
 #include "libqut/walk/noted_walk.h"
 #include "libqut/walk/walk_ends_inline.h"
@@ -21,14 +22,12 @@ struct backtrace {
     uint32_t slow_count;           // of the frames given out
     bool was_exchanged;            // what led to the frame the walk is at was no frame; it is not given out yet
     bool forgot;                   // registers but pc, sp and fp
+    bool was_known;                // the rule that led to the frame the walk is at
     uintptr_t here;                // an address on the running stack
     struct walk_noted_walk *notes; // NULL: it is not asked what frames are
     struct runtime_walk walk;
     struct walk_local local;
 };
-
-#define FAST_REGISTERS                                                                                                 \
-    ((uint64_t)1 << arch_native_arch.sp_reg | (uint64_t)1 << arch_native_arch.tracked[ARCH_NATIVE_FP_SLOT])
 
 // ---- slowly
 
@@ -57,7 +56,7 @@ static void take_over(struct backtrace *b)
     walk->regs.pc = f->key;
     walk->regs.sp = f->sp;
     walk->regs.tracked[ARCH_NATIVE_FP_SLOT] = f->fp;
-    walk->regs.valid = FAST_REGISTERS;
+    walk->regs.valid = WALK_FAST_REGISTERS;
     b->forgot = true;
 }
 
@@ -91,7 +90,8 @@ static bool hand_back(struct backtrace *b)
     uintptr_t sp = (uintptr_t)walk->regs.sp;
     // A key of 0 is that of an empty link. (pc: 1, on Arm.)
     if (!f || walk->pc_kind != ARCH_PC_RETURN || (walk->flags & (QUT_FRAME_DEX | QUT_FRAME_GUESSED)) ||
-        arch_native_key((uintptr_t)walk->regs.pc) == 0 || (walk->regs.valid & FAST_REGISTERS) != FAST_REGISTERS ||
+        arch_native_key((uintptr_t)walk->regs.pc) == 0 ||
+        (walk->regs.valid & WALK_FAST_REGISTERS) != WALK_FAST_REGISTERS ||
         !walk_local_on_own_stack(f->thread, sp, b->here))
         return false;
     // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
@@ -138,33 +138,16 @@ __attribute__((noinline, cold)) static bool see_through(struct backtrace *b)
     return walk_local_leave_exchanged(&b->local, &b->walk);
 }
 
-// A bytecode's frame is missing where its register is, though nothing that follows need be: that register is looked for
-// from the walk's beginning.
-static bool forgot_dex_pc(const struct backtrace *b)
-{
-    const struct runtime_walk *walk = &b->walk;
-    return b->forgot && walk->end.reason == QUT_END_NOT && runtime_keeps_dex_pc(&arch_native_arch, walk) &&
-           !(walk->regs.valid >> walk->rule.dex_pc_reg & 1);
-}
-
-// Gives out the callers of the frame the walk is at, as far as they are frames of made code as it is itself.
-__attribute__((noinline)) static void pass_made_frames(struct backtrace *b)
-{
-    uintptr_t *sps = b->notes && b->notes->sps ? b->notes->sps + b->count : NULL;
-    size_t passed = walk_made_frames(&b->local, &b->walk, b->pcs + b->count, sps, b->max - b->count);
-    b->slow_count += (uint32_t)passed;
-    for (; passed; passed--)
-        note(b, b->count++ - 1, QUT_FRAME_GUESSED);
-}
+// Needs what stands above, and is read here.
+#include "libqut/walk/shortcuts_inline.h"
 
 // From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: walk.end says
 // why not.
 static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
 {
     for (bool is_given = b->count != 0;; is_given = false) {
-        uintptr_t pc = (uintptr_t)runtime_walk_pc(&arch_native_arch, &b->walk);
         if (!is_given && !b->was_exchanged) {
-            if (b->count && hand_back(b))
+            if (b->count && !is_among_known(b) && hand_back(b))
                 return true;
             if (b->count == b->max) {
                 runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_LIMIT);
@@ -175,8 +158,16 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
         }
         keep_sp(b);
-        if (!b->was_exchanged)
-            pass_made_frames(b);
+        if (!b->was_exchanged && pass_made_frames(b))
+            keep_sp(b);
+        enum walk_rule_told told = b->local.has_seen_steps ? pass_known_rule(b) : WALK_RULE_NONE;
+        if (told == WALK_RULE_LEFT || (told == WALK_RULE_NONE && pass_seen_step(b)))
+            continue;
+        if (told == WALK_RULE_LACKS_DEX_PC && b->forgot) {
+            runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
+            return false;
+        }
+        uintptr_t pc = (uintptr_t)runtime_walk_pc(&arch_native_arch, &b->walk);
         walk_local_classify(&b->local, &b->walk);
         if (b->was_exchanged || walk_local_is_exchanged(&b->walk)) {
             if (!see_through(b))
@@ -189,6 +180,8 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
             return false;
         }
+        walk_local_note_classified(&b->local, &b->walk, pc);
+        walk_local_keep_rule(&b->local, &b->walk, pc);
         unsigned flags = b->walk.flags;
         bool moved = walk_local_leave(&b->local, &b->walk);
         if (moved && (flags & QUT_FRAME_SIGNAL)) // b->here not before: there is little stack
@@ -200,6 +193,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
         note(b, b->count - 1, flags | (was_signal ? QUT_FRAME_SIGNAL : 0u));
         if (!moved)
             return false;
+        walk_local_keep_step(&b->local, &b->walk, flags);
     }
 }
 
@@ -242,9 +236,9 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
     b->fast = f;
     b->pcs = pcs;
     b->max = max;
-    b->count = b->slow_count = b->forgot = b->was_exchanged = 0;
+    b->count = b->slow_count = b->forgot = b->was_exchanged = b->was_known = 0;
     b->local.jit = (struct modules_jit_asked){0};
-    b->local.unlisted = 0;
+    b->local.unlisted = b->local.made_number = 0;
     begin_slowly(b, capture, ucontext);
     struct runtime_thread *thread = runtime_thread_self();
     const struct modules *modules = f       ? f->modules
@@ -257,16 +251,14 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
         if (b->fast)
             take_over(b);
         walk_local_begin(&b->local, thread, modules, (uintptr_t)b->walk.regs.sp, here);
-        if (b->fast) {
-            b->local.has_code_window = true;
-            thread->code_window.size = 0;
-        }
+        if (f)
+            walk_local_use_thread(&b->local);
         if (run_slowly(b)) {
             stop = walk_fast_run(f);
         } else if (b->walk.end.reason == QUT_END_NO_REGISTER && b->forgot) {
             f->thread->memo.contiguous = false;
             b->fast = NULL;
-            b->forgot = false;
+            b->forgot = b->was_known = false;
             b->count = 0;
             if (notes)
                 notes->noted_count = 0;
@@ -369,6 +361,10 @@ static inline __attribute__((always_inline)) size_t run(struct runtime_fast f, c
         *in_memory = f;
         f.thread->first_link.step = step;
         stop = walk_fast_run(in_memory);
+        if (stop == WALK_STOP_STUCK && ucontext && in_memory->count == 1 && walk_leave_interrupted_method(in_memory))
+            stop = walk_fast_run(in_memory);
+        while (stop == WALK_STOP_STUCK && !notes && in_memory->count > 1 && walk_seen_pass(in_memory, here))
+            stop = walk_fast_run(in_memory);
         if (stop == WALK_STOP_STUCK)
             return run_on_stuck(in_memory, end, capture, ucontext, notes);
         end_memo(in_memory, stop, stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);

@@ -4,14 +4,14 @@
 // it is what runtime_guess_caller would find, which goes on where this stops.
 #include "libqut/walk/made_frames.h"
 
-#include "libqut/modules/jit_confirm.h"
+#include "libqut/walk/known_code.h"
 
 // A frame record, which lies on one side of fp, in the part of the stack that can be read directly.
 static bool is_there(const struct walk_local *local, uintptr_t fp)
 {
     enum { RECORD_BYTES = 2 * sizeof(uintptr_t) };
-    return fp >= local->direct_low && fp - local->direct_low >= RECORD_BYTES && fp < local->direct_high &&
-           local->direct_high - fp >= RECORD_BYTES;
+    return fp >= local->direct.low && fp - local->direct.low >= RECORD_BYTES && fp < local->direct.high &&
+           local->direct.high - fp >= RECORD_BYTES;
 }
 
 // Nobody describes code there: no module, no compiler that lists its code, no virtual machine that says all about it.
@@ -22,7 +22,7 @@ static bool is_made_code(const struct walk_local *local, uintptr_t pc)
 
 static bool may_describe_code(void)
 {
-    return atomic_load_explicit(&modules_jit_current, memory_order_seq_cst) != NULL || modules_machine_is_known();
+    return modules_jit_is_known() || modules_machine_is_known();
 }
 
 size_t walk_made_frames(struct walk_local *local, struct runtime_walk *walk, uintptr_t *pcs, uintptr_t *sps, size_t max)
@@ -45,7 +45,7 @@ size_t walk_made_frames(struct walk_local *local, struct runtime_walk *walk, uin
             break;
         uintptr_t ra = (uintptr_t)arch_native_strip(os_load(fp + (uintptr_t)(record->ra_words * (intptr_t)word)));
         uintptr_t lookup_pc = (uintptr_t)arch_lookup_pc(runtime_plain_pc(arch, ra), ARCH_PC_RETURN);
-        if (!walk_local_is_known_call(runtime_plain_pc(arch, ra)) || (ra != pc && !is_made_code(local, lookup_pc)))
+        if (!walk_is_known_call(runtime_plain_pc(arch, ra)) || (ra != pc && !is_made_code(local, lookup_pc)))
             break;
         sp = cfa;
         fp = os_load(fp + (uintptr_t)(record->fp_words * (intptr_t)word));

@@ -69,21 +69,26 @@ static inline struct runtime_link *look_up(struct runtime_thread *thread, const 
     return found;
 }
 
-// A link that the thread has not. NULL: there is none.
+// A link that the thread has not, or not where it was expected. NULL: there is none.
 __attribute__((noinline)) static struct runtime_link *
 make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_t key, bool is_return)
 {
-    struct runtime_link found, *told = look_up(thread, modules, key, is_return, &found);
+    // Of code that was made at run time and interrupted, no link tells: what others have looked up is far to look for.
+    if (!is_return && !modules_at(modules, key - 1))
+        return NULL;
+    struct runtime_link found, *of_machine = NULL;
+    if (RUNTIME_MEMO_MACHINE != 0 && is_return) {
+        of_machine = runtime_link_find(&thread->links, ~key);
+        if (of_machine && modules_machine_holds(key, of_machine->cfa))
+            return of_machine;
+    }
+    struct runtime_link *told = look_up(thread, modules, key, is_return, &found);
     if (!told)
         return NULL;
-    uintptr_t kept_key = key;
-    struct runtime_link *link = NULL;
-    if (RUNTIME_MEMO_MACHINE != 0 && told != &found) {
-        kept_key = ~key;
-        link = runtime_link_find(&thread->links, kept_key);
-    }
+    bool is_told_by_machine = RUNTIME_MEMO_MACHINE != 0 && told != &found;
+    struct runtime_link *link = is_told_by_machine ? of_machine : NULL;
     if (!link) {
-        link = runtime_link_make(&thread->links, kept_key);
+        link = runtime_link_make(&thread->links, is_told_by_machine ? ~key : key);
         link->next_bytes = 0;
     }
     link->cfa = told->cfa;

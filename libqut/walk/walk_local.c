@@ -7,20 +7,46 @@
 #include "libqut/modules/jit.h"
 #include "libqut/modules/machine_code.h"
 #include "libqut/os/os.h"
+#include "libqut/walk/known_code.h"
 
 // ---- memory
 
-static bool read_by_window(struct walk_local *local, uintptr_t address, uint64_t *value)
+// The step under way depends on what cannot be compared.
+static void give_up_keeping(struct walk_local *local)
+{
+    if (local->has_seen_steps)
+        walk_seen_give_up(local->thread->seen);
+}
+
+// Functions that are jumped to: a read needs next to no stack. This one calls, so it keeps in registers as little as it
+// can: on aarch64 the longest way of a walk ends in it, and with one more took 1,024 bytes.
+__attribute__((noinline)) static bool fill_window(struct walk_local *local, uintptr_t address, uint64_t *value)
 {
     uintptr_t word;
-    if (address - local->window_start > local->window_bytes - sizeof word || local->window_bytes < sizeof word) {
-        local->window_start = address;
-        local->window_bytes = os_read_self(address, local->window, WALK_WINDOW_BYTES);
-        if (local->window_bytes < sizeof word)
-            return false;
-    }
+    local->window_start = address;
+    local->window_bytes = (uint8_t)os_read_self(address, local->window, WALK_WINDOW_BYTES);
+    if (local->window_bytes < sizeof word)
+        return false;
+    memcpy(&word, local->window, sizeof word);
+    *value = word;
+    return true;
+}
+
+__attribute__((noinline)) static bool read_by_window(struct walk_local *local, uintptr_t address, uint64_t *value)
+{
+    uintptr_t word;
+    give_up_keeping(local);
+    if (local->window_bytes < sizeof word || address - local->window_start > local->window_bytes - sizeof word)
+        return fill_window(local, address, value);
     memcpy(&word, local->window + (address - local->window_start), sizeof word);
     *value = word;
+    return true;
+}
+
+__attribute__((noinline)) static bool read_and_note(struct walk_local *local, uintptr_t address, uint64_t *value)
+{
+    *value = os_load(address);
+    walk_seen_note_read(local->thread->seen, address, (uintptr_t)*value);
     return true;
 }
 
@@ -28,12 +54,12 @@ static inline __attribute__((always_inline)) bool read_stack(void *context, uint
 {
     struct walk_local *local = context;
     uintptr_t at = (uintptr_t)address;
-    if (__builtin_expect(
-            at >= local->direct_low && at < local->direct_high && local->direct_high - at >= sizeof(uintptr_t), 1)) {
-        *value = os_load(at);
-        return true;
-    }
-    return read_by_window(local, at, value);
+    if (!__builtin_expect(walk_is_direct(local->direct, at), 1))
+        return read_by_window(local, at, value);
+    if (local->has_seen_steps)
+        return read_and_note(local, at, value);
+    *value = os_load(at);
+    return true;
 }
 
 enum { CODE_BEFORE_BYTES = 32 };
@@ -105,47 +131,29 @@ bool walk_local_grown(struct runtime_thread *thread, uintptr_t sp, uintptr_t her
 // `here`: whatever lies between it and its stack's end is mapped.
 void walk_local_choose_direct(struct walk_local *local, uintptr_t sp, uintptr_t here)
 {
-    local->direct_low = local->direct_high = 0;
+    local->direct = (struct walk_direct){0};
     struct runtime_thread *thread = local->thread;
     if (thread && sp < thread->stack_high && sp >= thread->stack_limit) {
         walk_local_on_own_stack(thread, sp, here);
-        local->direct_low = thread->stack_low;
-        local->direct_high = thread->stack_high;
+        local->direct = (struct walk_direct){thread->stack_low, thread->stack_high};
         return;
     }
     uintptr_t low, high;
     if (sp >= here && os_alternate_stack(&low, &high) && here >= low && here < high && sp < high) {
-        local->direct_low = here;
-        local->direct_high = high;
+        local->direct = (struct walk_direct){here, high};
     }
 }
 
 // ---- code
 
-enum { CALL_SITE_BITS = 10 };
-
-// Return addresses before which a call was found, and where no trampoline begins: reading code takes a system call.
-// Shared by all threads, each word on its own. Where code was put in place of other code an answer may be old: it makes
-// a guess no more than a guess.
-static _Atomic uintptr_t call_sites[1 << CALL_SITE_BITS];
-
-static inline _Atomic uintptr_t *call_site_place(uint64_t pc)
-{
-    return &call_sites[(pc * 0x9e3779b97f4a7c15u) >> (64 - CALL_SITE_BITS)];
-}
-
-bool walk_local_is_known_call(uint64_t pc)
-{
-    return atomic_load_explicit(call_site_place(pc), memory_order_relaxed) == (uintptr_t)pc;
-}
-
 static enum runtime_call_site call_site(void *context, uint64_t pc)
 {
-    if (walk_local_is_known_call(pc))
+    if (walk_is_known_call(pc))
         return RUNTIME_CALL_SITE;
+    give_up_keeping(context); // next time it is known
     enum runtime_call_site site = runtime_read_call_site(&arch_native_arch, read_code, context, pc);
     if (site == RUNTIME_CALL_SITE && !runtime_is_trampoline(&arch_native_arch, read_code, context, pc))
-        atomic_store_explicit(call_site_place(pc), (uintptr_t)pc, memory_order_relaxed);
+        walk_keep_call(pc);
     return site;
 }
 
@@ -169,22 +177,81 @@ static bool holds(struct walk_local *local, const struct module *module, uintptr
     return local->up_to_date || module == local->confirmed || module_confirm(module, pc);
 }
 
+// What code's rules rest on that is found at pc.
+static void note_source(struct walk_local *local, uint64_t pc, enum runtime_rule_proof proof, uint32_t number)
+{
+    if (!local->has_seen_steps)
+        return;
+    local->source = (struct walk_rule_source){.is_known = proof == RUNTIME_RULE_LISTED || number != 0,
+                                              .proof = (uint8_t)proof,
+                                              .number = number,
+                                              .pc = (uintptr_t)pc};
+}
+
+// How many pieces of code the machine has made. Code that is on the stack stays what it is: once a walk.
+static uint32_t made_number(struct walk_local *local, uintptr_t pc)
+{
+    uintptr_t at = modules_art_made_at(pc);
+    if (!local->made_number && at &&
+        os_read_self(at, &local->made_number, sizeof local->made_number) != sizeof local->made_number)
+        local->made_number = 0;
+    return at ? local->made_number : 0;
+}
+
+static bool is_made_number(struct walk_local *local, uintptr_t pc, uint32_t number)
+{
+    if (!local->made_number) {
+        uintptr_t at = modules_art_made_at(pc);
+        if (at && os_is_word(at, number))
+            local->made_number = number;
+    }
+    return local->made_number == number;
+}
+
+bool walk_local_rule_holds(void *context, const struct runtime_known_rule *rule)
+{
+    struct walk_local *local = context;
+    uintptr_t pc = (uintptr_t)arch_lookup_pc(rule->pc, (enum arch_pc_kind)rule->pc_kind);
+    if (rule->proof == RUNTIME_RULE_MADE)
+        return modules_jit_list_still_holds(rule->proof_number, pc, &local->jit);
+    if (rule->proof == RUNTIME_RULE_COUNTED)
+        return is_made_number(local, pc, rule->proof_number);
+    if (local->unlisted == rule->proof_number)
+        return true;
+    const struct module *module = modules_at(local->modules, pc);
+    return module && module->unlisted == rule->proof_number && confirm_unlisted(local, module, pc);
+}
+
 static void find_code(void *context, uint64_t pc, struct runtime_code *code)
 {
     struct walk_local *local = context;
+    local->source.is_known = false;
     if (modules_machine_made((uintptr_t)pc, code)) {
         local->confirmed = NULL;
+        if (!code->has_entries) // compiled code: it comes and goes
+            give_up_keeping(local);
         return;
     }
     const struct module *module = modules_at(local->modules, (uintptr_t)pc);
     if (module && holds(local, module, (uintptr_t)pc)) {
         local->confirmed = module;
         *code = module->code;
+        note_source(local, pc, module->unlisted ? RUNTIME_RULE_UNLISTED : RUNTIME_RULE_LISTED, module->unlisted);
+        if (module->unlisted)
+            give_up_keeping(local);
         return;
     }
-    if (!module && modules_jit_find((uintptr_t)pc, &local->confirmed, code))
-        return; // to be confirmed
+    // What was made at run time, and is followed by a guess, may be kept: it stays a guess.
+    if (module || modules_jit_is_known() || modules_machine_is_known())
+        give_up_keeping(local);
+    if (!module && modules_jit_find((uintptr_t)pc, &local->confirmed, code)) { // to be confirmed
+        if (code->state == RUNTIME_CODE_READY)
+            note_source(local, pc, RUNTIME_RULE_MADE, modules_jit_list_of(local->confirmed));
+        return;
+    }
     if (!module && modules_machine_find((uintptr_t)pc, code)) {
+        if (local->has_seen_steps) // it is asked for
+            note_source(local, pc, RUNTIME_RULE_COUNTED, made_number(local, (uintptr_t)pc));
         local->confirmed = NULL;
         return;
     }
@@ -232,7 +299,7 @@ static uint64_t vector_bytes(void *context)
 
 static bool true_return(void *context, uint64_t sp, uint64_t *pc)
 {
-    (void)context;
+    give_up_keeping(context);
     return modules_art_true_return(sp, pc);
 }
 
@@ -242,7 +309,9 @@ const struct runtime_walk_ops walk_local_ops = {.read = read_stack,
                                                 .strip = strip,
                                                 .vector_bytes = vector_bytes,
                                                 .call_site = call_site,
-                                                .is_known_call = walk_local_is_known_call,
+                                                .is_known_call = walk_is_known_call,
+                                                .known_edge = walk_known_edge,
+                                                .keep_edge = walk_keep_edge,
                                                 .machine_rule = machine_rule,
                                                 .true_return = true_return};
 
@@ -257,9 +326,23 @@ void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, c
     if (modules && !local->up_to_date)
         modules_want_refresh();
     local->confirmed = NULL;
-    local->window_start = local->window_bytes = 0;
-    local->has_code_window = false;
+    local->window_start = 0;
+    local->window_bytes = 0;
+    local->has_code_window = local->has_seen_steps = false;
+    local->source.is_known = false;
     walk_local_choose_direct(local, sp, here);
+}
+
+void walk_local_use_thread(struct walk_local *local)
+{
+    struct runtime_seen_steps *seen = local->thread->seen;
+    local->has_code_window = true;
+    local->thread->code_window.size = 0;
+    local->has_seen_steps = seen && walk_seen_is_used() && local->up_to_date;
+    if (!local->has_seen_steps)
+        return;
+    walk_seen_begin(seen, local->modules->epoch, modules_made_generation());
+    walk_rules_begin(local->thread->rules, local->modules->epoch, modules_made_generation());
 }
 
 __attribute__((noinline)) void walk_local_find_rule(struct walk_local *local, struct runtime_walk *walk)

@@ -8,6 +8,8 @@
 #include "libqut/modules/jit.h"
 #include "libqut/modules/modules.h"
 #include "libqut/runtime/walk_inline.h"
+#include "libqut/walk/known_rules.h"
+#include "libqut/walk/seen_steps.h"
 
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
@@ -18,22 +20,28 @@ enum { WALK_WINDOW_BYTES = 4 * sizeof(uintptr_t) };
 struct walk_local {
     struct runtime_thread *thread; // NULL: not registered
     const struct modules *modules;
-    bool has_code_window;         // the thread's
-    bool up_to_date;              // every answer of `modules` holds; else each is confirmed
-    uint32_t unlisted;            // the module that no loader lists and this walk has confirmed last; 0: none. As jit
-    const void *confirmed;        // the module that was found last, or what modules_jit_find did
-    struct modules_jit_asked jit; // filled by who begins the walk: it outlives what is begun again on the way
+    bool has_code_window;  // the thread's
+    bool has_seen_steps;   // the same
+    uint8_t window_bytes;  // of `window`: what the last fault-safe read brought
+    bool up_to_date;       // every answer of `modules` holds; else each is confirmed
+    uint32_t unlisted;     // the module that no loader lists and this walk has confirmed last; 0: none. As jit
+    const void *confirmed; // the module that was found last, or what modules_jit_find did
+    uint32_t made_number;  // of pieces of code, as the machine has counted that this walk has met; 0: not asked yet
+    struct walk_rule_source source; // of the frame that was classified last
+    struct modules_jit_asked jit;   // filled by who begins the walk: it outlives what is begun again on the way
     // The part of the stack that is known to be there: read directly.
-    uintptr_t direct_low, direct_high;
-    // Elsewhere: what the last fault-safe read brought.
+    struct walk_direct direct;
+    // Elsewhere.
     uintptr_t window_start;
-    size_t window_bytes;
     uint8_t window[WALK_WINDOW_BYTES];
 };
 
 // `modules` is what modules_enter gave. `here` is an address on the running stack.
 void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, const struct modules *modules,
                       uintptr_t sp, uintptr_t here);
+
+// The walk may use what is the thread's. Behind walk_local_begin.
+void walk_local_use_thread(struct walk_local *local);
 
 // Which stack is sp on, and what of it is sure to be there?
 void walk_local_choose_direct(struct walk_local *local, uintptr_t sp, uintptr_t here);
@@ -49,11 +57,30 @@ static inline bool walk_local_on_own_stack(struct runtime_thread *thread, uintpt
 
 extern const struct runtime_walk_ops walk_local_ops; // context: struct walk_local
 
-// Whether a walk has found a call before that return address, and no trampoline at it. Signal-safe.
-bool walk_local_is_known_call(uint64_t pc);
-
 // Of one vector register of this machine; 0: not known. Signal-safe.
 uint64_t walk_local_vector_bytes(void);
+
+// A step that the thread may make again (seen_steps.h): its frame, which was at `pc`, is classified; it has led to the
+// frame the walk is at.
+static inline void walk_local_note_classified(struct walk_local *local, const struct runtime_walk *walk, uintptr_t pc)
+{
+    if (local->has_seen_steps)
+        walk_seen_classified(local->thread->seen, walk, pc);
+}
+// ... and its rule, which has led nowhere yet.
+static inline void walk_local_keep_rule(struct walk_local *local, const struct runtime_walk *walk, uintptr_t pc)
+{
+    if (local->has_seen_steps)
+        walk_rules_keep(local->thread->rules, walk, pc, &local->source);
+}
+static inline void walk_local_keep_step(struct walk_local *local, const struct runtime_walk *walk, unsigned flags)
+{
+    if (local->has_seen_steps)
+        walk_seen_keep(local->thread->seen, walk, flags);
+}
+
+// What such a rule rests on, asked in this walk. context: struct walk_local.
+bool walk_local_rule_holds(void *context, const struct runtime_known_rule *rule);
 
 // The parts of walk_local_classify. Functions of their own, that nothing lies around: the stack for looking a rule up
 // is not needed while it is confirmed, nor while it is applied.

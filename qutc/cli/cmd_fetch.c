@@ -49,6 +49,7 @@ static int take(const struct cli_batch *batch, const char *name, const char *pat
     uint8_t *table;
     size_t size, from;
     bool is_there = false;
+    const struct shelf_wanted wanted = shelf_wanted_of(image);
     // Tables with and without shared runs serve alike here.
     if (!batch->options->force && (qutc_cache_holds(path, image, false, &is_there, error) != 0 ||
                                    (!is_there && qutc_cache_holds(path, image, true, &is_there, error) != 0)))
@@ -57,7 +58,7 @@ static int take(const struct cli_batch *batch, const char *name, const char *pat
         print_one(batch->options, name, path, "up to date", NULL, output);
         return CLI_KEPT;
     }
-    switch (shelf_take(&fetch->source, image, &table, &size, &from, error)) {
+    switch (shelf_take(&fetch->source, &wanted, &table, &size, &from, error)) {
     case SHELF_TAKEN: break;
     case SHELF_MISSING: print_one(batch->options, name, NULL, "no server has it", NULL, output); return CLI_ANSWER_NO;
     default: return CLI_FAILED;

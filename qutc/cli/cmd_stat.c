@@ -31,6 +31,8 @@ static void print_json_times(struct base_json *json, const struct cli_loaded *lo
     base_json_number(json, "damaged_parts", image->damage_count);
     base_json_number(json, "functions_in_holes", loaded->stats.code.functions);
     base_json_number(json, "functions_followed", loaded->stats.code.followed);
+    base_json_number(json, "code_bytes", loaded->stats.code.code_bytes);
+    base_json_number(json, "data_among_code_bytes", loaded->stats.code.data_bytes);
     base_json_bool(json, "following_was_cut", loaded->stats.code.is_cut);
     base_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
     base_json_real(json, "unpack_ms", milliseconds(image->unpack_time_ns), 3);
@@ -143,6 +145,12 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
             percent(coverage->refused_bytes, header->text_size), percent(coverage->hole_bytes, header->text_size));
     if (coverage->code_bytes)
         fprintf(output, "            %.2f%% by what the code does\n", percent(coverage->code_bytes, header->text_size));
+    uint64_t code_bytes = loaded->stats.code.code_bytes - loaded->stats.code.data_bytes;
+    if (loaded->stats.code.data_bytes)
+        fprintf(output,
+                "            %" PRIu64 " bytes of it are code, without %" PRIu64
+                " that code loads or jumps by: %.2f%% of them with a rule\n",
+                code_bytes, loaded->stats.code.data_bytes, percent(coverage->rule_bytes, code_bytes));
     if (coverage->doubtful_bytes)
         fprintf(output, "            %.2f%% doubtful: the code says otherwise\n",
                 percent(coverage->doubtful_bytes, header->text_size));

@@ -126,7 +126,7 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
         return;
     if (leader->has_state) {
         w->sp_differs |= !code_value_same(&leader->state.reg[sp], &run->state.reg[sp]);
-        changed = code_state_merge(&leader->state, &run->state, to_pc);
+        changed = code_state_merge(&leader->state, &run->state, sp, to_pc);
     } else {
         code_state_copy(&leader->state, &run->state);
         leader->guess = guess;
@@ -361,7 +361,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             code_part_stops(w, &run);
         if (in.conditional) { // or it did not happen
             if (goes_on)
-                code_state_merge(&run.state, &before, pc);
+                code_state_merge(&run.state, &before, f->arch->sp_reg, pc);
             else
                 code_state_copy(&run.state, &before);
             run.state.version = ++w->machine.versions;

@@ -18,6 +18,7 @@ void code_state_compare(struct code_state *state, const struct code_op *op)
     if (op->from >= CODE_REGISTERS)
         return;
     const struct code_value *from = &state->reg[op->from];
+    state->compared_bytes = op->size_bytes;
     state->compares_number = op->other < CODE_REGISTERS && from->kind == CODE_VALUE_CONST;
     if (op->other == CODE_REG_NONE) {
         state->compared = *from;
@@ -37,6 +38,9 @@ void code_state_branch(struct code_state *state, enum code_when when, bool taken
     uint32_t bound = 0;
     if ((state->compared.kind == CODE_VALUE_UNKNOWN && state->compared.number == 0) || number < 0 || number >= 1 << 20)
         return;
+    if (state->compared.kind == CODE_VALUE_SCALED ||
+        state->compared.kind == CODE_VALUE_TARGET) // of a sum, not its index
+        return;
     if (state->compares_number)
         when = when == CODE_WHEN_ABOVE      ? CODE_WHEN_BELOW
                : when == CODE_WHEN_BELOW    ? CODE_WHEN_ABOVE
@@ -50,7 +54,15 @@ void code_state_branch(struct code_state *state, enum code_when when, bool taken
     if (bound == 0)
         return;
     struct code_value low = code_value_low_half(&state->compared);
-    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(state, i))
-        if (code_value_same(&state->reg[i], &state->compared) || code_value_same(&state->reg[i], &low))
-            state->reg[i].bound = bound;
+    for (unsigned i = 0; i < CODE_REGISTERS; i = code_state_next(state, i)) {
+        struct code_value *reg = &state->reg[i];
+        if (!code_value_same(reg, &state->compared) && !code_value_same(reg, &low))
+            continue;
+        // What is above a byte that is compared may be anything, unless the whole is known to be no more than a byte.
+        bool is_whole = state->compared_bytes >= 4 || (reg->bound && reg->bound <= 256);
+        if (is_whole)
+            reg->bound = bound;
+        if (state->compared_bytes == 1 && bound <= 256)
+            reg->byte_bound = (uint16_t)bound;
+    }
 }

@@ -65,8 +65,7 @@ static void compare_at_call(void *context, uint32_t pc, const struct code_instru
 {
     struct filling *filling = context;
     const struct qut_rule stated = filling->rules->rules[cfi_row_list_at(filling->stated, pc)];
-    if (in->flow == CODE_CALL && stated.flags & QUT_RULE_BODY_ONLY &&
-        code_judge_rule(machine, state, &stated).verdict == CODE_DIFFERS)
+    if (in->flow == CODE_CALL && stated.flags & QUT_RULE_BODY_ONLY && code_contradicts_body(machine, state, stated))
         filling->is_contradicted = true;
 }
 
@@ -395,6 +394,8 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
                                        .text_size = (uint32_t)(text_end - text_start)};
     if (extent == CODE_FILL_IF_MUCH && !may_be_much(&filling))
         return 0;
+    for (unsigned i = 0; i < image->code_count; i++)
+        counts->code_bytes += common_bytes(&image->code[i], text_start, text_end);
     uint64_t work_bytes = find_work(&filling);
     if (!work_bytes)
         return 0;
@@ -425,6 +426,8 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     }
     if (result == 0)
         result = make_rows(f, rows);
+    if (result == 0)
+        counts->data_bytes = code_data_bytes(f, rows);
     code_follower_free(f);
     return result;
 }

@@ -59,7 +59,7 @@ struct code_walked {
     uint32_t doubtful;       // behind calls of which nothing shows that they come back: without rules
 };
 
-struct code_decoded;
+struct code_decoded_cache;
 struct code_learned;
 struct code_kept;
 struct code_assumption;
@@ -71,13 +71,14 @@ struct code_follower {
     uint64_t text_start;
     uint32_t text_size;
     uint16_t *marks;                             // text_size of them
-    struct code_decoded *decoded;                // CODE_DECODED_COUNT of them; NULL: nothing is kept
+    struct code_decoded_cache *decoded;          // NULL: nothing is kept
     BASE_VECTOR(struct code_function) functions; // ascending
     struct cfi_rule_set *rules;
     BASE_VECTOR(struct code_span) spans;      // of all functions, in no order
     BASE_VECTOR(uint32_t) called;             // pcs that were seen to be called, not yet among functions
     BASE_VECTOR(uint32_t) relocated;          // pcs that the loader is told to make addresses of, ascending
     BASE_VECTOR(struct code_slot_of) slots;   // that calls go through, as far as something is known, ascending
+    BASE_VECTOR(struct input_range) data;     // what followed code loads from beside itself, or jumps by
     BASE_VECTOR(struct code_learned) learned; // of functions in gaps
     struct base_hash_index learned_index;     // by pc
     bool has_learned;                         // since that was asked

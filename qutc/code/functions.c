@@ -250,7 +250,7 @@ int code_follower_init_wanted(struct code_follower *f, const struct input_image 
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     }
     // Only now: where functions begin decides what instructions are.
-    f->decoded = calloc(CODE_DECODED_COUNT, sizeof *f->decoded);
+    f->decoded = calloc(1, sizeof *f->decoded);
     if (!f->decoded) {
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
@@ -258,6 +258,8 @@ int code_follower_init_wanted(struct code_follower *f, const struct input_image 
     f->walk->f = f;
     f->walk->machine.arch = f->arch;
     f->walk->machine.code = f->code;
+    f->walk->machine.image = image;
+    f->walk->machine.has_literals = code_stays_as_filed(f);
     tidy(f);
     return 0;
 }
@@ -288,6 +290,7 @@ void code_follower_free(struct code_follower *f)
     base_vector_free(&f->called.vector);
     base_vector_free(&f->relocated.vector);
     base_vector_free(&f->slots.vector);
+    base_vector_free(&f->data.vector);
     base_vector_free(&f->learned.vector);
     base_hash_free(&f->learned_index);
     base_vector_free(&f->kept.vector);

@@ -34,11 +34,13 @@ enum code_mark {
     CODE_MARK_LEFT_OUT = 2048, // behind a call of which nothing shows that it comes back
     CODE_MARK_ASKED = 4096,    // whether a linker's stub stands here, and whether
     CODE_MARK_STUB = 8192,     // ... it is one of which something is known: imports.c
+    CODE_MARK_COUNTED = 16384, // as data: data.c
     CODE_MARK_WALK = 7,
 };
 
-// Each instruction of a function is read several times: what was read last at its place among so many.
-enum { CODE_DECODED_COUNT = 4096, CODE_DECODED_OPS_MAX = 3 };
+// Each instruction of a function is read several times. Those of a walk are kept one behind the other, as they are
+// first come by, so that a small function's lie in the nearest cache; of a large one the latest.
+enum { CODE_DECODED_COUNT = 2048, CODE_DECODED_PLACES = 8192, CODE_DECODED_OPS_MAX = 3 };
 
 struct code_learned { // of a function that is none of f->functions
     uint32_t pc;
@@ -51,6 +53,12 @@ struct code_decoded {
     unsigned mode;
     uint8_t head[offsetof(struct code_instruction, ops)];
     struct code_op ops[CODE_DECODED_OPS_MAX];
+};
+
+struct code_decoded_cache {
+    uint32_t next;                       // of `items`, to be written
+    uint16_t place[CODE_DECODED_PLACES]; // by pc: which of `items` has it, if its key says so
+    struct code_decoded items[CODE_DECODED_COUNT];
 };
 
 struct code_guess {        // where a jump through a table without a bound may go to
@@ -97,8 +105,9 @@ struct code_way {
 struct code_table_jump { // one through a table that was read
     uint32_t pc;
     size_t first, end; // where it goes to: of w->targets
-    bool is_guessed;   // the table has no bound
-    bool is_stale;     // ... and is to be read again
+    uint64_t table_vaddr, table_bytes;
+    bool is_guessed; // the table has no bound
+    bool is_stale;   // ... and is to be read again
 };
 
 struct code_extent { // of a function, at most
@@ -235,6 +244,14 @@ uint32_t code_next_pointed(const struct code_follower *f, uint32_t pc, uint32_t 
 // ---- relocated.c
 // Fills f->slots, and f->relocated where calls alone are not enough. False: no memory.
 bool code_find_relocated(struct code_follower *f, bool calls_only);
+// Code is at run time as it is in the file: the loader changes none of it, nor may the program.
+bool code_stays_as_filed(const struct code_follower *f);
+
+// ---- data.c: what stands among code and is none
+void code_note_literals(struct code_walk *w, const struct code_instruction *in); // of a function that is followed
+void code_note_tables(struct code_walk *w);
+// As much of that as neither what is stated nor one of these rows gives a rule.
+uint64_t code_data_bytes(const struct code_follower *f, const struct cfi_row_list *rows);
 
 // ---- imports.c: what calls through the linker's stubs lead to
 // Notes what is known of the function of that index that the loader puts the address of into a slot. False: no memory.

@@ -43,6 +43,16 @@ static uint32_t doubtful(struct mending *m, uint32_t stated)
     return cfi_rule_set_intern(m->rules, &rule);
 }
 
+// A rule for a function's body stays in one piece: where its rows begin, functions do. What the code says of all of the
+// function comes in its place later (fill.h); else it is doubtful.
+static bool doubt_body(struct mending *m, const struct code_difference *difference)
+{
+    size_t row = cfi_row_list_index(m->stated, difference->pc);
+    const struct cfi_row *rows = m->stated->rows;
+    return row + 1 >= m->stated->count ||
+           add_span(m, rows[row].pc_rel, rows[row + 1].pc_rel, doubtful(m, difference->stated));
+}
+
 static bool tell(void *context, const struct code_compared *compared)
 {
     struct mending *m = context;
@@ -53,6 +63,10 @@ static bool tell(void *context, const struct code_compared *compared)
         const struct code_difference *difference = &compared->differences[i];
         if (function->end && (difference->pc < function->pc || difference->pc >= function->end))
             continue;
+        if (m->rules->rules[difference->stated].flags & QUT_RULE_BODY_ONLY) {
+            good = doubt_body(m, difference);
+            continue;
+        }
         // A function that nothing stated fits may be entered otherwise than others.
         bool is_proven = compared->agree > 0 && difference->mended != CFI_RULE_HOLE_ID;
         good = add_span(m, difference->pc, difference->end,

@@ -31,6 +31,7 @@ enum code_op_kind {
     CODE_OP_SET,    // to = from + number. from NONE: to = number, a constant, or an address of the file
     CODE_OP_ADD,    // to = from + (other << shift) + number; `negative`: from - (other << shift)
     CODE_OP_AND,    // to = from & number; number is negative where it aligns (-16), or a mask
+    CODE_OP_OR,     // to = from | number: the bit that says an address is Thumb's
     CODE_OP_SHIFT,  // to = from << shift
     CODE_OP_INSERT, // to = to with `size_bytes` bytes at bit `shift` replaced by number (movk, movt)
     CODE_OP_EXTEND, // to = the low `size_bytes` bytes of from, `negative`: sign-extended, else zero-extended
@@ -85,8 +86,8 @@ struct code_instruction {
     bool is_padding;          // nop, int3 between functions: what compilers fill up with
     bool is_landing;          // endbr64, bti c, paciasp: where only functions (or targets of indirect jumps) begin
     uint8_t op_count;
-    uint64_t target;     // virtual address of the file. arm: without bit 0; the mode stays, or target_mode
     uint8_t target_mode; // or CODE_MODE_BY_ADDRESS: bit 0 of what `through` holds says it
+    uint64_t target;     // virtual address of the file. arm: without bit 0; the mode stays, or target_mode
     struct code_op ops[CODE_OPS_MAX];
 };
 

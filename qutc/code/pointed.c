@@ -17,6 +17,8 @@ bool code_is_executable(const struct code_follower *f, uint32_t pc)
 
 void code_note_pointed(struct code_follower *f, uint64_t vaddr)
 {
+    if (f->arch->word_bytes == 4)
+        vaddr &= UINT32_MAX;
     bool is_thumb = f->arch->has_thumb && vaddr & 1;
     vaddr -= is_thumb;
     // Of Arm only Thumb's addresses tell themselves from other words: in armhf's libc even ones led into the midst of

@@ -14,8 +14,14 @@ struct relocations {
 
 enum { RELA, REL, CALLS, KINDS }; // CALLS: of the slots that calls go through
 
-static void read_dynamic(const struct code_follower *f, struct base_bytes dynamic, struct relocations *found)
+struct loading { // what the loader does to the image
+    struct relocations of[KINDS];
+    bool changes_code;
+};
+
+static void read_dynamic(const struct code_follower *f, struct base_bytes dynamic, struct loading *loading)
 {
+    struct relocations *found = loading->of;
     unsigned word = f->arch->word_bytes;
     struct base_cursor c = base_cursor(dynamic);
     while (base_cursor_left(&c) >= 2 * word) {
@@ -31,9 +37,37 @@ static void read_dynamic(const struct code_follower *f, struct base_bytes dynami
         case DT_JMPREL: found[CALLS].vaddr = value; break;
         case DT_PLTRELSZ: found[CALLS].bytes = value; break;
         case DT_PLTREL: found[CALLS].has_addend = value == DT_RELA; break;
+        case DT_TEXTREL: loading->changes_code = true; break;
+        case DT_FLAGS: loading->changes_code |= value & DF_TEXTREL; break;
         default: break;
         }
     }
+}
+
+// False: there is no file to read.
+static bool read_segments(const struct code_follower *f, struct loading *loading)
+{
+    struct base_bytes elf = input_image_elf(f->image);
+    bool is_64 = f->image->is_64;
+    *loading = (struct loading){.of[RELA].has_addend = true};
+    if (elf.size < elf_header_bytes(is_64))
+        return false;
+    const Elf64_Ehdr header = elf_wide_header(elf.data, is_64);
+    struct base_cursor c = base_cursor(elf);
+    base_cursor_skip(&c, header.e_phoff);
+    for (unsigned i = 0; i < header.e_phnum && base_cursor_left(&c) >= elf_segment_bytes(is_64); i++) {
+        const Elf64_Phdr segment = elf_wide_segment(base_read_bytes(&c, elf_segment_bytes(is_64)).data, is_64);
+        loading->changes_code |= segment.p_type == PT_LOAD && segment.p_flags & PF_X && segment.p_flags & PF_W;
+        if (segment.p_type == PT_DYNAMIC)
+            read_dynamic(f, input_image_some(f->image, segment.p_vaddr, segment.p_filesz), loading);
+    }
+    return true;
+}
+
+bool code_stays_as_filed(const struct code_follower *f)
+{
+    struct loading loading;
+    return read_segments(f, &loading) && !loading.changes_code;
 }
 
 static uint64_t type_of(const struct code_follower *f, uint64_t info)
@@ -99,23 +133,13 @@ static int ascending(const void *a, const void *b)
 
 bool code_find_relocated(struct code_follower *f, bool calls_only)
 {
-    struct base_bytes elf = input_image_elf(f->image);
-    bool is_64 = f->image->is_64;
-    if (elf.size < elf_header_bytes(is_64))
+    struct loading loading;
+    if (!read_segments(f, &loading))
         return true;
-    const Elf64_Ehdr header = elf_wide_header(elf.data, is_64);
-    struct base_cursor c = base_cursor(elf);
-    base_cursor_skip(&c, header.e_phoff);
-    struct relocations found[KINDS] = {[RELA] = {.has_addend = true}};
-    for (unsigned i = 0; i < header.e_phnum && base_cursor_left(&c) >= elf_segment_bytes(is_64); i++) {
-        const Elf64_Phdr segment = elf_wide_segment(base_read_bytes(&c, elf_segment_bytes(is_64)).data, is_64);
-        if (segment.p_type == PT_DYNAMIC)
-            read_dynamic(f, input_image_some(f->image, segment.p_vaddr, segment.p_filesz), found);
-    }
     struct input_symbol_section symbols = {0};
     input_image_dynamic_symbols(f->image, &symbols);
     for (unsigned i = 0; i < KINDS; i++)
-        if (!read_all(f, &found[i], &symbols, calls_only, i == CALLS))
+        if (!read_all(f, &loading.of[i], &symbols, calls_only, i == CALLS))
             return false;
     code_sort_slots(f);
     if (f->relocated.count)

@@ -268,3 +268,20 @@ struct code_judgement code_judge_rule(const struct code_machine *machine, const 
     }
     return judgement;
 }
+
+bool code_contradicts_body(const struct code_machine *machine, const struct code_state *state, struct qut_rule stated)
+{
+    for (;;) {
+        struct code_judgement judgement = code_judge_rule(machine, state, &stated);
+        if (judgement.verdict != CODE_DIFFERS)
+            return false;
+        struct qut_rule own;
+        unsigned i = 0;
+        while (i < machine->arch->tracked_count && machine->arch->tracked[i] != judgement.reg)
+            i++;
+        if (i == machine->arch->tracked_count || stated.tracked[i].how != QUT_REG_SAME ||
+            !code_rule_of(machine, state, &own) || own.tracked[i].how != QUT_REG_UNDEFINED)
+            return true;
+        stated.tracked[i].how = QUT_REG_UNDEFINED; // and is not asked for again
+    }
+}

@@ -26,4 +26,9 @@ struct code_judgement {
 struct code_judgement code_judge_rule(const struct code_machine *machine, const struct code_state *state,
                                       const struct qut_rule *rule);
 
+// Whether code says otherwise than a rule that is stated for a function's body, at one of its calls. .ARM.exidx does
+// not say of functions that never return that they overwrite registers which they have saved nowhere: to lose them is
+// no contradiction.
+bool code_contradicts_body(const struct code_machine *machine, const struct code_state *state, struct qut_rule stated);
+
 #endif

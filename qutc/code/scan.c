@@ -31,15 +31,21 @@ bool code_read(const struct code_follower *f, uint32_t pc, struct code_instructi
         return false;
     }
     unsigned mode = (marks & CODE_MARK_MODE) != 0;
-    struct code_decoded *kept = f->decoded ? &f->decoded[pc % CODE_DECODED_COUNT] : NULL;
-    if (kept && kept->key == pc + 1 && kept->mode == mode) {
-        memcpy(in, kept->head, HEAD);
-        memcpy(in->ops, kept->ops, in->op_count * sizeof *in->ops);
-        return true;
+    struct code_decoded_cache *cache = f->decoded;
+    if (cache) {
+        const struct code_decoded *kept = &cache->items[cache->place[pc % CODE_DECODED_PLACES]];
+        if (kept->key == pc + 1 && kept->mode == mode) {
+            memcpy(in, kept->head, HEAD);
+            memcpy(in->ops, kept->ops, sizeof kept->ops); // all: copies of a known length are the fast ones
+            return true;
+        }
     }
     if (!decode(f, pc, mode, in))
         return false;
-    if (kept && in->op_count <= CODE_DECODED_OPS_MAX) {
+    if (cache && in->op_count <= CODE_DECODED_OPS_MAX) {
+        struct code_decoded *kept = &cache->items[cache->next];
+        cache->place[pc % CODE_DECODED_PLACES] = (uint16_t)cache->next;
+        cache->next = (cache->next + 1) % CODE_DECODED_COUNT;
         kept->key = pc + 1;
         kept->mode = mode;
         memcpy(kept->head, in, HEAD);

@@ -8,13 +8,15 @@
 
 #include "base/vector.h"
 #include "qutc/code/op.h"
+#include "qutc/input/image.h"
 
 enum code_value_kind {
     CODE_VALUE_UNKNOWN, // `number` tells it from other such values
     CODE_VALUE_ENTRY,   // what register `of` held at the function's entry, + number
     CODE_VALUE_CONST,   // number
-    CODE_VALUE_BASE,    // what sp was set to at pc `of`, + number: aligned, or lowered by what is not known
-    CODE_VALUE_SCALED,  // number + (an index << shift)
+    CODE_VALUE_PLACE,   // number, an address of the file that was kept on the stack: good for tables alone
+    CODE_VALUE_BASE,    // what sp was at pc `of`, where it was set, or where ways met that have it elsewhere; + number
+    CODE_VALUE_SCALED,  // number + (an index << shift), made at pc `of`; the bound is the index's
     CODE_VALUE_LOADED,  // an element of the jump table `of`, << shift
     CODE_VALUE_TARGET,  // ... + number
 };
@@ -22,7 +24,10 @@ enum code_value_kind {
 struct code_value {
     uint8_t kind; // enum code_value_kind
     bool is_signed, key_b;
+    bool is_odd; // TARGET: bit 0 is set at last
     uint8_t shift;
+    uint8_t zero;        // so that equal ones are equal in all bytes
+    uint16_t byte_bound; // not 0: below that is its lowest byte
     uint32_t of;
     uint32_t bound; // not 0: below that, unsigned
     int64_t number;
@@ -45,7 +50,8 @@ struct code_state {
     uint32_t version;           // changes with all that rules are made of
     struct code_value compared; // with compared_with, by the last comparison; UNKNOWN of number 0: with nothing
     int64_t compared_with;
-    bool compares_number; // the number with the register: branches say the opposite
+    uint8_t compared_bytes; // of them so many were compared
+    bool compares_number;   // the number with the register: branches say the opposite
 };
 
 // Elements of size_bytes, the first at vaddr; a negative one is possible where is_signed.
@@ -61,6 +67,8 @@ struct code_table {
 struct code_machine {
     const struct arch *arch;
     const struct code_arch *code;
+    const struct input_image *image;
+    bool has_literals; // numbers that code loads from beside itself are those of the file
     BASE_VECTOR(struct code_table) tables;
     // Registers that were loaded back from where they had been saved, and where.
     struct code_slot restored[CODE_REGISTERS]; // value.kind UNKNOWN: none
@@ -77,9 +85,11 @@ static inline unsigned code_state_next(const struct code_state *state, unsigned 
 // Of what a state has room for, most architectures use half: following copies states more than anything else.
 static inline void code_state_copy(struct code_state *to, const struct code_state *from)
 {
-    memcpy(to->reg, from->reg, from->register_count * sizeof *from->reg);
+    for (unsigned i = 0; i < from->register_count; i++)
+        to->reg[i] = from->reg[i];
     to->reg[CODE_REG_SCRATCH] = from->reg[CODE_REG_SCRATCH];
-    memcpy(to->slot, from->slot, from->slot_count * sizeof *from->slot);
+    for (unsigned i = 0; i < from->slot_count; i++)
+        to->slot[i] = from->slot[i];
     memcpy(&to->slot_count, &from->slot_count, sizeof *from - offsetof(struct code_state, slot_count));
 }
 
@@ -93,12 +103,12 @@ void code_state_call(struct code_machine *machine, struct code_state *state, uin
 // What a branch says of the register that was compared.
 void code_state_branch(struct code_state *state, enum code_when when, bool taken);
 // What holds on two ways to pc. True where `into` changed.
-bool code_state_merge(struct code_state *into, const struct code_state *from, uint32_t pc);
+bool code_state_merge(struct code_state *into, const struct code_state *from, unsigned sp_reg, uint32_t pc);
 
 static inline bool code_value_same(const struct code_value *a, const struct code_value *b)
 {
     return a->kind == b->kind && a->of == b->of && a->number == b->number && a->is_signed == b->is_signed &&
-           a->shift == b->shift;
+           a->shift == b->shift && a->is_odd == b->is_odd;
 }
 
 static inline bool code_value_is_entry(const struct code_value *value, unsigned reg, int64_t number)

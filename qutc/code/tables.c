@@ -17,14 +17,14 @@ static struct code_table_jump *jump_at(const struct code_walk *w, uint32_t pc)
     return NULL;
 }
 
-static bool add_jump(struct code_walk *w, uint32_t pc, size_t first, bool is_guessed)
+static bool add_jump(struct code_walk *w, const struct code_table_jump *new)
 {
     struct code_table_jump *jump = BASE_ADD(&w->jumps);
-    if (!jump || !base_hash_add(&w->jump_index, base_hash_word(0, pc), (uint32_t)w->jumps.count - 1)) {
+    if (!jump || !base_hash_add(&w->jump_index, base_hash_word(0, new->pc), (uint32_t)w->jumps.count - 1)) {
         w->no_memory = true;
         return false;
     }
-    *jump = (struct code_table_jump){.pc = pc, .first = first, .end = w->targets.count, .is_guessed = is_guessed};
+    *jump = *new;
     return true;
 }
 
@@ -161,7 +161,7 @@ static bool read_table(struct code_walk *w, uint32_t jump, const struct code_val
         uint64_t vaddr = ((uint64_t)element(&c, table) << through->shift) +
                          (through->kind == CODE_VALUE_TARGET ? (uint64_t)through->number : 0);
         uint32_t target;
-        code_address(w, vaddr, mode, &target);
+        code_address(w, vaddr | through->is_odd, mode, &target);
         bool is_good = !c.failed && target < f->text_size && !code_is_other(w, target);
         if (is_good && !has_bound)
             is_good = (is_in(&own, target) || is_in(&around, target)) && !is_left_out(w, jump, target);
@@ -180,7 +180,13 @@ static bool read_table(struct code_walk *w, uint32_t jump, const struct code_val
         }
         *place = target;
     }
-    return w->targets.count > first && add_jump(w, jump, first, !has_bound);
+    const struct code_table_jump new = {.pc = jump,
+                                        .first = first,
+                                        .end = w->targets.count,
+                                        .table_vaddr = table->vaddr,
+                                        .table_bytes = count * step,
+                                        .is_guessed = !has_bound};
+    return w->targets.count > first && add_jump(w, &new);
 }
 
 bool code_go_through_table(struct code_walk *w, const struct code_run *run, const struct code_value *to, uint32_t pc,

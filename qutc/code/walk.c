@@ -104,6 +104,7 @@ void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc,
         w->f->marks[pc] |= CODE_MARK_LEFT_OUT;
         return;
     }
+    code_note_literals(w, in);
     uint32_t end = pc + in->size_bytes;
     struct qut_rule rule;
     uint32_t rule_id = CFI_RULE_HOLE_ID;
@@ -176,6 +177,7 @@ static int publish(struct code_walk *w, struct code_function *function)
     }
     if (!f->is_final || f->visit)
         return 0;
+    code_note_tables(w);
     if (!BASE_RESERVE(&f->spans, w->spans.count))
         return -1;
     if (w->spans.count)
@@ -211,6 +213,8 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->is_anew = w->has_doubt = false;
     w->has_end = function->end != 0;
     w->first_called = f->called.count;
+    if (f->decoded)
+        f->decoded->next = 0;
 }
 
 static void take_marks_back(struct code_walk *w)

@@ -7,11 +7,11 @@
 #include "libqut/arch/arch.h"
 #include "qutc/shelf/inside.h"
 
-void shelf_shard(const struct input_image *image, char path[SHELF_PATH_MAX])
+void shelf_shard(const struct arch *arch, const uint8_t *identity, char path[SHELF_PATH_MAX])
 {
     char first[3];
-    qut_hex(image->identity, 1, first);
-    snprintf(path, SHELF_PATH_MAX, "qut/v1/%s/%s", image->arch->name, first);
+    qut_hex(identity, 1, first);
+    snprintf(path, SHELF_PATH_MAX, "qut/v1/%s/%s", arch->name, first);
 }
 
 void shelf_file_name(const char *rest, char name[SHELF_PATH_MAX])

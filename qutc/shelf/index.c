@@ -16,14 +16,22 @@
 #include "qutc/table_file.h"
 
 static const char index_name[] = "index", signature_name[] = "index.sig";
+#define NEW_SUFFIX ".new" // of both, until they are on the disk
 
 struct shard {
+    char *folder;
     BASE_VECTOR(struct shelf_entry);
     BASE_VECTOR(char *) taken; // files to remove, once the index is there
 };
 
+// Those whose indexes are written anew. They wait for the disk together: hundreds take seconds one by one.
+struct shards {
+    BASE_VECTOR(struct shard);
+};
+
 static void free_shard(struct shard *shard)
 {
+    free(shard->folder);
     for (size_t i = 0; i < shard->taken.count; i++)
         free(shard->taken.items[i]);
     base_vector_free(&shard->taken.vector);
@@ -113,8 +121,7 @@ static bool ends_in(const char *name, const char *suffix)
     return length > suffix_length && strcmp(name + length - suffix_length, suffix) == 0;
 }
 
-static int write_index(const struct shard *shard, const char *folder, const char *shard_path, const char *key,
-                       struct base_error *error)
+static int write_index(const struct shard *shard, const char *shard_path, const char *key, struct base_error *error)
 {
     char head[SHELF_PATH_MAX], line[SHELF_LINE_MAX], *text = NULL;
     size_t size = 0;
@@ -129,29 +136,24 @@ static int write_index(const struct shard *shard, const char *folder, const char
         fprintf(stream, "%s\n", line);
     }
     int result = fclose(stream) == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index");
-    char *signature_path = shelf_join(folder, signature_name, "", error);
-    if (!signature_path)
-        result = -1;
-    // Between the two a reader finds a signature that does not fit, and asks again later: never one that seems to.
     if (result == 0 && key)
         result = shelf_sign(key, (struct base_bytes){(const uint8_t *)text, size}, signature, error);
     if (result == 0)
-        result = shelf_publish(folder, index_name, "", text, size, true, error);
+        result = shelf_publish(shard->folder, index_name, NEW_SUFFIX, text, size, false, error);
     if (result == 0 && key)
-        result = shelf_publish(folder, signature_name, "", signature, sizeof signature, true, error);
-    else if (result == 0 && unlink(signature_path) != 0 && errno != ENOENT)
-        result = base_fail_errno(error, errno);
-    free(signature_path);
+        result = shelf_publish(shard->folder, signature_name, NEW_SUFFIX, signature, sizeof signature, false, error);
     free(text);
     return result;
 }
 
-static int index_folder(const char *folder, const char *shard_path, const char *key, struct shelf_totals *totals,
+static int index_folder(struct shards *shards, const char *folder, const char *shard_path, const char *key,
                         struct base_error *error)
 {
-    struct shard shard = {0};
+    struct shard shard = {.folder = strdup(folder)};
     DIR *directory = opendir(folder);
-    int result = directory ? 0 : base_fail_errno(error, errno);
+    int result = !shard.folder ? base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index")
+                 : directory   ? 0
+                               : base_fail_errno(error, errno);
     for (struct dirent *found; result == 0 && (found = readdir(directory));) {
         if (!ends_in(found->d_name, SHELF_LINE_SUFFIX))
             continue;
@@ -162,20 +164,20 @@ static int index_folder(const char *folder, const char *shard_path, const char *
     }
     if (directory)
         closedir(directory);
-    if (result == 0 && shard.taken.count) {
-        qsort(shard.items, shard.count, sizeof *shard.items, by_rest);
-        result = write_index(&shard, folder, shard_path, key, error);
-        totals->indexes += result == 0;
-        totals->tables += result == 0 ? shard.count : 0;
+    struct shard *place = result == 0 && shard.taken.count ? BASE_ADD(shards) : NULL;
+    if (place) {
+        if (shard.count)
+            qsort(shard.items, shard.count, sizeof *shard.items, by_rest);
+        *place = shard;
+        return write_index(place, shard_path, key, error);
     }
-    for (size_t i = 0; result == 0 && i < shard.taken.count; i++)
-        if (unlink(shard.taken.items[i]) != 0)
-            result = base_fail_errno(error, errno);
+    if (result == 0 && shard.taken.count)
+        result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "index");
     free_shard(&shard);
     return result;
 }
 
-static int index_architecture(const char *root, const char *arch_name, const char *key, struct shelf_totals *totals,
+static int index_architecture(struct shards *shards, const char *root, const char *arch_name, const char *key,
                               struct base_error *error)
 {
     int result = 0;
@@ -186,24 +188,76 @@ static int index_architecture(const char *root, const char *arch_name, const cha
         if (!folder)
             return -1;
         if (access(folder, F_OK) == 0)
-            result = index_folder(folder, shard, key, totals, error);
+            result = index_folder(shards, folder, shard, key, error);
         free(folder);
     }
     return result;
 }
 
+// `name` with its suffix becomes `name`; where it is not `wanted`, neither of them stays.
+static int put_in_place(const char *folder, const char *name, bool is_wanted, struct base_error *error)
+{
+    char *path = shelf_join(folder, name, "", error),
+         *new_path = path ? shelf_join(folder, name, NEW_SUFFIX, error) : NULL;
+    int result = new_path ? 0 : -1;
+    if (result == 0 && is_wanted && rename(new_path, path) != 0)
+        result = base_fail_errno(error, errno);
+    else if (result == 0 && !is_wanted && unlink(path) != 0 && errno != ENOENT)
+        result = base_fail_errno(error, errno);
+    free(new_path);
+    free(path);
+    return result;
+}
+
+static int finish_shard(const struct shard *shard, bool is_signed, struct shelf_totals *totals,
+                        struct base_error *error)
+{
+    // Between the two a reader finds a signature that does not fit, and asks again later: never one that seems to.
+    if (put_in_place(shard->folder, index_name, true, error) != 0 ||
+        put_in_place(shard->folder, signature_name, is_signed, error) != 0)
+        return -1;
+    totals->indexes++;
+    totals->tables += shard->count;
+    for (size_t i = 0; i < shard->taken.count; i++)
+        if (unlink(shard->taken.items[i]) != 0)
+            return base_fail_errno(error, errno);
+    return 0;
+}
+
+// What was not finished: the lines are there for the next run.
+static void forget(const struct shard *shard)
+{
+    static const char *const names[] = {index_name, signature_name};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *path = shelf_join(shard->folder, names[i], NEW_SUFFIX, NULL);
+        if (path)
+            unlink(path);
+        free(path);
+    }
+}
+
 int shelf_index(const char *root, const char *key, struct shelf_totals *totals, struct base_error *error)
 {
+    struct shards shards = {0};
     *totals = (struct shelf_totals){0};
     int lock = shelf_lock(root, LOCK_EX, error);
     int result = lock >= 0 ? 0 : -1;
-    if (result == 0 && syncfs(lock) != 0) // the tables, before an index names them
-        result = base_fail_errno(error, errno);
     for (unsigned id = 0; result == 0 && id < QUT_ARCH_END; id++) {
         const struct arch *arch = arch_by_id((enum qut_arch_id)id);
         if (arch)
-            result = index_architecture(root, arch->name, key, totals, error);
+            result = index_architecture(&shards, root, arch->name, key, error);
     }
+    // The tables, and the indexes, before these are there by name.
+    if (result == 0 && shards.count && syncfs(lock) != 0)
+        result = base_fail_errno(error, errno);
+    for (size_t i = 0; i < shards.count; i++) {
+        if (result == 0)
+            result = finish_shard(&shards.items[i], key != NULL, totals, error);
+        if (result != 0)
+            forget(&shards.items[i]);
+        free_shard(&shards.items[i]);
+    }
+    base_vector_free(&shards.vector);
     if (lock >= 0)
         close(lock);
     return result;

@@ -9,7 +9,7 @@
 enum { SHELF_PATH_MAX = 160 };
 
 // "qut/v1/x86_64/9f": the folder of an index, and of the tables that it names.
-void shelf_shard(const struct input_image *image, char path[SHELF_PATH_MAX]);
+void shelf_shard(const struct arch *arch, const uint8_t *identity, char path[SHELF_PATH_MAX]);
 // "3c....qut.zst" in it.
 void shelf_file_name(const char *rest, char name[SHELF_PATH_MAX]);
 

@@ -27,10 +27,15 @@ int shelf_index(const char *root, const char *key, struct shelf_totals *totals, 
     return not_here(error);
 }
 
-enum shelf_answer shelf_take(const struct shelf_source *source, const struct input_image *image, uint8_t **table,
+struct shelf_wanted shelf_wanted_of(const struct input_image *image)
+{
+    return (struct shelf_wanted){image->arch, image->identity, image->identity_size, image};
+}
+
+enum shelf_answer shelf_take(const struct shelf_source *source, const struct shelf_wanted *wanted, uint8_t **table,
                              size_t *table_size, size_t *from, struct base_error *error)
 {
-    (void)source, (void)image, (void)table_size, (void)from;
+    (void)source, (void)wanted, (void)table_size, (void)from;
     *table = NULL;
     not_here(error);
     return SHELF_REFUSED;

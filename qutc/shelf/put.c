@@ -64,7 +64,7 @@ static int pack(struct base_bytes table, uint8_t **packed, size_t *packed_bytes,
 bool shelf_has(const char *root, const struct input_image *image)
 {
     char shard[SHELF_PATH_MAX], rest[2 * QUT_IDENTITY_MAX + 1], name[SHELF_PATH_MAX], *path = NULL;
-    shelf_shard(image, shard);
+    shelf_shard(image->arch, image->identity, shard);
     qut_hex(image->identity + 1, image->identity_size - 1u, rest);
     shelf_file_name(rest, name);
     bool has = asprintf(&path, "%s/%s/%s", root, shard, name) >= 0 && access(path, F_OK) == 0;
@@ -82,7 +82,7 @@ int shelf_put(const char *root, const struct input_image *image, struct base_byt
     size_t size = 0;
     if (image->identity_size < 2)
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "an identity of one byte names no file");
-    shelf_shard(image, shard);
+    shelf_shard(image->arch, image->identity, shard);
     qut_hex(image->identity + 1, image->identity_size - 1u, entry.rest);
     shelf_file_name(entry.rest, name);
     char *folder = shelf_join(root, shard, "", error);

@@ -10,6 +10,7 @@
 
 #include "base/cursor_inline.h"
 #include "base/error.h"
+#include "libqut/arch/arch.h"
 #include "qutc/input/image.h"
 
 enum {
@@ -44,6 +45,15 @@ enum shelf_answer {
     SHELF_REFUSED, // one has it, but what it gave is not what it should be; or it did not answer: *error says why
 };
 
+// What a table is wanted of.
+struct shelf_wanted {
+    const struct arch *arch;
+    const uint8_t *identity;
+    size_t identity_size;
+    const struct input_image *image; // the file; NULL: it is not at hand, and nothing but the key vouches for the table
+};
+struct shelf_wanted shelf_wanted_of(const struct input_image *image);
+
 struct shelf_source {
     const char *const *urls;
     size_t url_count;
@@ -54,9 +64,10 @@ struct shelf_source {
 };
 enum { SHELF_MEMORY_SECONDS = 600, SHELF_TIMEOUT_MS = 2000, SHELF_URLS_MAX = 16 };
 
-// Asks one server after the other. The table has passed its checker and is of the image's identity, architecture and
-// bytes. *table is aligned as tables need it; free(). Of SHELF_TAKEN, *from is the index of the URL.
-enum shelf_answer shelf_take(const struct shelf_source *source, const struct input_image *image, uint8_t **table,
+// Asks one server after the other. The table has passed its checker and is of the identity and architecture that are
+// wanted and, where the image is at hand, of its bytes. *table is aligned as tables need it; free(). Of SHELF_TAKEN,
+// *from is the index of the URL.
+enum shelf_answer shelf_take(const struct shelf_source *source, const struct shelf_wanted *wanted, uint8_t **table,
                              size_t *table_size, size_t *from, struct base_error *error);
 
 // http or https, and no user in it: that would be seen in lists of processes, and in what we say.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table from servers: its index, who vouches for that, what it says of the file at hand, and the table's own checker.
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,23 +137,58 @@ static int find_entry(const struct shelf_source *source, const char *url, const 
 
 // ---- a table
 
-// A build-id is a name and no proof: two builds can share one, or claim to.
-static int check_source(const struct shelf_entry *entry, const struct input_image *image, struct base_error *error)
+// A build-id is a name and no proof: two builds can share one, or claim to. To hash the file takes longer than all else
+// does, so it is done while the table comes.
+struct source_check {
+    const struct shelf_entry *entry;
+    struct base_bytes elf;
+    pthread_t thread;
+    bool is_beside; // in a thread of its own
+    int result;
+    struct base_error error;
+};
+
+static void *hash_source(void *context)
 {
-    struct base_bytes elf = input_image_elf(image);
+    struct source_check *check = context;
     uint8_t hash[SHELF_HASH_BYTES];
-    if (entry->source_bytes != elf.size)
-        return base_fail(error, BASE_ERR_TABLE, "index", 0,
-                         "it is of another file of this identity: %llu bytes, not %zu",
-                         (unsigned long long)entry->source_bytes, elf.size);
-    if (shelf_hash(elf, hash, error) != 0)
-        return -1;
-    return memcmp(hash, entry->source_hash, sizeof hash) == 0
-               ? 0
-               : base_fail(error, BASE_ERR_TABLE, "", 0, "it is of another file of this identity: other bytes");
+    check->result = shelf_hash(check->elf, hash, &check->error);
+    if (check->result == 0 && memcmp(hash, check->entry->source_hash, sizeof hash) != 0)
+        check->result =
+            base_fail(&check->error, BASE_ERR_TABLE, "", 0, "it is of another file of this identity: other bytes");
+    return NULL;
 }
 
-static int unpack(struct base_bytes packed, const struct shelf_entry *entry, const struct input_image *image,
+// -1: it is another file, as its size shows.
+static int begin_check(struct source_check *check, const struct shelf_entry *entry, const struct input_image *image,
+                       struct base_error *error)
+{
+    *check = (struct source_check){.entry = entry};
+    if (!image)
+        return 0;
+    check->elf = input_image_elf(image);
+    if (entry->source_bytes != check->elf.size)
+        return base_fail(error, BASE_ERR_TABLE, "index", 0,
+                         "it is of another file of this identity: %llu bytes, not %zu",
+                         (unsigned long long)entry->source_bytes, check->elf.size);
+    check->is_beside = pthread_create(&check->thread, NULL, hash_source, check) == 0;
+    if (!check->is_beside)
+        hash_source(check);
+    return 0;
+}
+
+// Of both results the check's comes first.
+static int end_check(struct source_check *check, int result, struct base_error *error)
+{
+    if (check->is_beside)
+        pthread_join(check->thread, NULL);
+    if (check->result == 0)
+        return result;
+    *error = check->error;
+    return -1;
+}
+
+static int unpack(struct base_bytes packed, const struct shelf_entry *entry, const struct shelf_wanted *wanted,
                   uint8_t **table, size_t *table_size, struct base_error *error)
 {
     uint8_t hash[SHELF_HASH_BYTES];
@@ -171,27 +207,28 @@ static int unpack(struct base_bytes packed, const struct shelf_entry *entry, con
         qutc_table_attach(&attached, *table, *table_size, error) != 0)
         return -1;
     const struct qut_table_header *header = attached.header;
-    bool is_its = header->arch == image->arch->id && header->identity_size == image->identity_size &&
-                  memcmp(header->identity, image->identity, image->identity_size) == 0;
+    bool is_its = header->arch == wanted->arch->id && header->identity_size == wanted->identity_size &&
+                  memcmp(header->identity, wanted->identity, wanted->identity_size) == 0;
     return is_its ? 0 : base_fail(error, BASE_ERR_TABLE, "", 0, "it is of another file");
 }
 
-static int take_from(const struct shelf_source *source, const char *url, const struct input_image *image, bool *found,
+static int take_from(const struct shelf_source *source, const char *url, const struct shelf_wanted *wanted, bool *found,
                      bool *recalled, uint8_t **table, size_t *table_size, struct base_error *error)
 {
     enum { TABLE_MAX_BYTES = 1 << 30 };
     char shard[SHELF_PATH_MAX], rest[2 * QUT_IDENTITY_MAX + 1], name[SHELF_PATH_MAX], path[2 * SHELF_PATH_MAX];
     struct shelf_entry entry;
     *found = false;
-    shelf_shard(image, shard);
-    qut_hex(image->identity + 1, image->identity_size - 1u, rest);
+    shelf_shard(wanted->arch, wanted->identity, shard);
+    qut_hex(wanted->identity + 1, wanted->identity_size - 1u, rest);
     if (find_entry(source, url, shard, rest, &entry, found, recalled, error) != 0)
         return -1;
     if (!*found)
         return 0;
     if (entry.packed_bytes > SHELF_PACKED_MAX_BYTES || entry.table_bytes > TABLE_MAX_BYTES)
         return base_fail(error, BASE_ERR_LIMIT, "", 0, "no table is that large");
-    if (check_source(&entry, image, error) != 0)
+    struct source_check check;
+    if (begin_check(&check, &entry, wanted->image, error) != 0)
         return -1;
     uint8_t *packed = NULL;
     size_t packed_bytes = 0;
@@ -203,7 +240,8 @@ static int take_from(const struct shelf_source *source, const char *url, const s
     if (result == 0 && !is_there)
         result = base_fail(error, BASE_ERR_TABLE, "", 0, "the index names it, but it is not there");
     if (result == 0)
-        result = unpack((struct base_bytes){packed, packed_bytes}, &entry, image, table, table_size, error);
+        result = unpack((struct base_bytes){packed, packed_bytes}, &entry, wanted, table, table_size, error);
+    result = end_check(&check, result, error);
     free(packed);
     if (result != 0) {
         free(*table);
@@ -212,22 +250,27 @@ static int take_from(const struct shelf_source *source, const char *url, const s
     return result;
 }
 
-enum shelf_answer shelf_take(const struct shelf_source *source, const struct input_image *image, uint8_t **table,
+struct shelf_wanted shelf_wanted_of(const struct input_image *image)
+{
+    return (struct shelf_wanted){image->arch, image->identity, image->identity_size, image};
+}
+
+enum shelf_answer shelf_take(const struct shelf_source *source, const struct shelf_wanted *wanted, uint8_t **table,
                              size_t *table_size, size_t *from, struct base_error *error)
 {
     enum shelf_answer answer = SHELF_MISSING;
     *table = NULL;
-    if (image->identity_size < 2)
+    if (wanted->identity_size < 2 || wanted->identity_size > QUT_IDENTITY_MAX)
         return SHELF_MISSING;
     for (size_t i = 0; i < source->url_count; i++) {
         bool found, recalled = true;
         struct base_error why = {0};
-        int result = take_from(source, source->urls[i], image, &found, &recalled, table, table_size, &why);
+        int result = take_from(source, source->urls[i], wanted, &found, &recalled, table, table_size, &why);
         if (result != 0 && recalled) {
             // The table may have been made anew since the index was asked for.
             recalled = false;
             why = (struct base_error){0};
-            result = take_from(source, source->urls[i], image, &found, &recalled, table, table_size, &why);
+            result = take_from(source, source->urls[i], wanted, &found, &recalled, table, table_size, &why);
         }
         if (result != 0) {
             // Kept of the first; the next may have it.

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "bytecode/run.h"
-
 enum { BYTES = QUT_PROBE_STACK_BYTES, REGISTERS = QUT_PROBE_REGISTERS };
 
 // ---- what both hosts do
@@ -46,7 +44,7 @@ static uint32_t words_of(const struct qut_probe_image *image, uint64_t helper, u
     return helper == QUT_PROBE_AGGREGATE || helper == QUT_PROBE_LOOKUP ? image->maps[number].key_words : 0;
 }
 
-// ---- by bytecode_run
+// ---- by others
 
 struct logging_host {
     struct bytecode_host host;
@@ -60,8 +58,8 @@ static uint64_t log_call(struct bytecode_host *host, uint32_t helper, uint64_t a
     struct probe_judgement *judgement = log->judgement;
     uint64_t hash = mix(judgement->calls_hash, helper), result;
     judgement->calls++;
-    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING) {
-        result = fill((uint8_t *)(uintptr_t)a, b, c, helper == QUT_PROBE_STRING);
+    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING || helper == QUT_PROBE_PATH) {
+        result = fill((uint8_t *)(uintptr_t)a, b, c, helper != QUT_PROBE_READ);
         hash = mix(mix(hash, b), c);
     } else {
         const size_t bytes = 8u * words_of(log->image, helper, a); // none of a stack's
@@ -74,13 +72,25 @@ static uint64_t log_call(struct bytecode_host *host, uint32_t helper, uint64_t a
     return result;
 }
 
-struct probe_judgement probe_judge_runs(const struct qut_probe_image *image, uint32_t program, const uint64_t *fields)
+struct probe_judgement probe_judge_runs_by(const struct qut_probe_image *image, const uint64_t *fields,
+                                           probe_judge_run *run, void *context)
 {
     struct probe_judgement judgement = {.wrong = NULL};
     struct logging_host host = {{log_call}, image, &judgement};
-    judgement.result =
-        bytecode_run(image->instructions + image->programs[program].first_instruction, fields, &host.host);
+    judgement.result = run(context, fields, &host.host);
     return judgement;
+}
+
+static uint64_t interpret(void *context, const uint64_t *fields, struct bytecode_host *host)
+{
+    const struct qut_probe_instruction *const *code = context;
+    return bytecode_run(*code, fields, host);
+}
+
+struct probe_judgement probe_judge_runs(const struct qut_probe_image *image, uint32_t program, const uint64_t *fields)
+{
+    const struct qut_probe_instruction *code = image->instructions + image->programs[program].first_instruction;
+    return probe_judge_runs_by(image, fields, interpret, &code);
 }
 
 // ---- by hand
@@ -98,8 +108,6 @@ struct machine {
     const struct qut_probe_instruction *code;
     const uint64_t *fields;
     struct value r[REGISTERS];
-    uint8_t stack[BYTES];
-    bool is_written[BYTES];
     struct probe_judgement judgement;
 };
 
@@ -139,8 +147,8 @@ static uint8_t *stack_at(struct machine *m, const struct value *address, int64_t
         wrong(m, "outside of the stack");
         return NULL;
     }
-    *written = m->is_written + at;
-    return m->stack + at;
+    *written = m->judgement.is_written + at;
+    return m->judgement.stack + at;
 }
 
 static bool are_written(struct machine *m, const bool *written, uint64_t bytes)
@@ -233,18 +241,18 @@ static bool helper_call(struct machine *m, uint32_t helper)
 {
     struct probe_judgement *j = &m->judgement;
     const struct qut_probe_image *image = m->image;
-    const bool is_inside = m->program->kind <= QUT_PROBE_RETURN;
+    const bool is_inside = qut_probe_is_inside((enum qut_probe_kind)m->program->kind);
     uint64_t a, b, c, result;
     uint64_t hash = mix(j->calls_hash, helper);
     bool *written;
     j->calls++;
-    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING) {
+    if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING || helper == QUT_PROBE_PATH) {
         if (!is_inside || !number_in(m, 2, &b) || !number_in(m, 3, &c) || b == 0 || b > 256)
             return wrong(m, "reads the program's memory as it may not");
         uint8_t *place = stack_at(m, &m->r[1], 0, (b + 7) / 8 * 8, &written);
         if (!place)
             return false;
-        result = fill(place, b, c, helper == QUT_PROBE_STRING);
+        result = fill(place, b, c, helper != QUT_PROBE_READ);
         memset(written, true, (size_t)(b + 7) / 8 * 8);
         hash = mix(mix(hash, b), c);
     } else if (helper == QUT_PROBE_STACK) {

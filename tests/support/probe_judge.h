@@ -5,6 +5,7 @@
 #ifndef TESTS_SUPPORT_PROBE_JUDGE_H
 #define TESTS_SUPPORT_PROBE_JUDGE_H
 
+#include "bytecode/run.h"
 #include "formats/qut_probe.h"
 
 struct probe_judgement {
@@ -13,6 +14,9 @@ struct probe_judgement {
     uint64_t result;     // r0
     uint64_t calls_hash; // of all calls of helpers: which, with what
     uint32_t calls, steps;
+    // At the end, of what checks each step.
+    uint8_t stack[QUT_PROBE_STACK_BYTES];
+    bool is_written[QUT_PROBE_STACK_BYTES];
 };
 
 // One program of an image whose header and tables are sound (its instructions may be anything). `fields` has
@@ -20,5 +24,9 @@ struct probe_judgement {
 struct probe_judgement probe_judge(const struct qut_probe_image *image, uint32_t program, const uint64_t *fields);
 // The same program by bytecode_run, with a host that does the same. Only of an image that the verifier took.
 struct probe_judgement probe_judge_runs(const struct qut_probe_image *image, uint32_t program, const uint64_t *fields);
+// By anything that runs programs, with such a host.
+typedef uint64_t probe_judge_run(void *context, const uint64_t *fields, struct bytecode_host *host);
+struct probe_judgement probe_judge_runs_by(const struct qut_probe_image *image, const uint64_t *fields,
+                                           probe_judge_run *run, void *context);
 
 #endif

@@ -60,7 +60,8 @@ def log(entry):
 def summary(profiles):
     return {'services': sorted({str(profile['resource']['service.name']) for profile in profiles}),
             'sum': sum(sample['value'] for profile in profiles for sample in profile['samples']),
-            'halvings': max(profile['attributes'].get('qut.rate.halvings', 0) for profile in profiles)}
+            'halvings': max(profile['attributes'].get('qut.rate.halvings', 0) for profile in profiles),
+            'share': max(profile['attributes'].get('qut.window.share_percent', 0) for profile in profiles)}
 
 
 def take_otlp(headers, body):
@@ -92,7 +93,8 @@ def take_push(headers, body):
     assert [len(part) for part in uuid.split('-')] == [8, 4, 4, 4, 12]
     assert uuid.replace('-', '') == headers['Idempotency-Key']
     samples = read_pprof_bytes(sample[1][0])['samples']
-    return {'labels': labels, 'unpacked': len(unpacked), 'sum': sum(each['values'][0] for each in samples)}
+    assert len(samples) <= 16000
+    return {'labels': labels, 'unpacked': len(unpacked), 'samples': len(samples), 'sum': sum(each['values'][0] for each in samples)}
 
 
 def take_file(headers, body):

@@ -41,12 +41,15 @@ void analysis_agent_leave_out(const struct trace *trace, struct trace_node *node
     }
 }
 
+bool analysis_is_own_place(const struct trace *trace, uint32_t at)
+{
+    const struct trace_node *node = &trace->nodes[at];
+    uint32_t innermost = node->class_ == QUT_TRACE_CLASS_KERNEL ? node->parent : at;
+    return trace_node_is_own(node) || analysis_is_agent(trace, innermost);
+}
+
 // A sync point's stack ends in the agent, too: but what it counts for is the call's.
 bool analysis_is_own(const struct trace *trace, const struct trace_sample *sample)
 {
-    const struct trace_node *node = &trace->nodes[sample->node];
-    if (sample->kind != QUT_TRACE_KIND_CPU && sample->kind != QUT_TRACE_KIND_WALL)
-        return false;
-    uint32_t innermost = node->class_ == QUT_TRACE_CLASS_KERNEL ? node->parent : sample->node;
-    return trace_node_is_own(node) || analysis_is_agent(trace, innermost);
+    return trace_sample_is_tick(sample) && analysis_is_own_place(trace, sample->node);
 }

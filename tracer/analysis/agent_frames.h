@@ -24,5 +24,7 @@ void analysis_agent_leave_out(const struct trace *trace, struct trace_node *node
 // Whether a tick met what sampling itself does in the program's threads: the agent, the kernel for it, handlers of
 // ticks.
 bool analysis_is_own(const struct trace *trace, const struct trace_sample *sample);
+// Of a tick: what its innermost node says of it.
+bool analysis_is_own_place(const struct trace *trace, uint32_t at);
 
 #endif

@@ -19,13 +19,23 @@ static bool take_label(const char *text, struct analysis_labels *labels)
     return false;
 }
 
-void analysis_take_labels(char *operand, struct analysis_labels *labels)
+// "WORD=...", as labels are.
+static bool looks_like_label(const char *text)
+{
+    const size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-");
+    return length > 0 && text[length] == '=';
+}
+
+const char *analysis_take_labels(char *operand, struct analysis_labels *labels)
 {
     *labels = (struct analysis_labels){0};
     while (access(operand, F_OK) != 0) {
         char *comma = strrchr(operand, ',');
-        if (!comma || !take_label(comma + 1, labels))
-            return;
+        if (!comma)
+            return NULL;
+        if (!take_label(comma + 1, labels))
+            return looks_like_label(comma + 1) ? comma + 1 : NULL;
         *comma = 0;
     }
+    return NULL;
 }

@@ -9,7 +9,7 @@ struct analysis_labels {
 };
 
 // "FILE,host=NAME,service=NAME,version=NAME": cuts the labels off, unless there is a file of the whole name. They stand
-// in the operand.
-void analysis_take_labels(char *operand, struct analysis_labels *labels);
+// in the operand. Returns NULL; or, where no file is left of it, a last part "WORD=..." that is none of these labels.
+const char *analysis_take_labels(char *operand, struct analysis_labels *labels);
 
 #endif

@@ -375,8 +375,11 @@ int attach_record(const struct attach_options *given, struct attach_result *resu
                            1000000000 / LEAST_PERIOD_NS);
     if (attach_refuse(&options.pid, &options.tid, error) != 0)
         return -1;
-    struct qutc_provide_options provide = {
-        .size = sizeof provide, .cache_directory = options.cache_directory, .debug_root = options.debug_root};
+    struct qutc_provide_options provide = {.size = sizeof provide,
+                                           .cache_directory = options.cache_directory,
+                                           .debug_root = options.debug_root,
+                                           .take = options.take,
+                                           .take_context = options.take_context};
     struct attach_session *session = calloc(1, sizeof *session);
     if (!session)
         return attach_fail(error, "%d: out of memory", (int)options.pid);

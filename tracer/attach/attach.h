@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <qut/compiler.h>
+
 #include "tracer/collect/collect.h"
 
 struct attach_result;
@@ -28,6 +30,8 @@ struct attach_options {
     uint64_t segment_bytes; // of the memory in between; 0: 32 MiB
     // For tables (qut/target.h, qutc/provide.h); NULL: none.
     const char *cache_directory, *debug_root, *sysroot;
+    qut_compile_fn take;
+    void *take_context;
     const char *command; // what the trace says was recorded; NULL: the process's own
     // Called now and then by the thread that called attach_record, with what there is so far.
     void (*progress)(void *context, const struct attach_result *now);

@@ -126,6 +126,23 @@ void attach_read_state(pid_t pid, char *state)
     *state = read_proc(pid, "status", status, sizeof status) > 0 ? *field(status, "State") : 0;
 }
 
+static bool is_rescuer(pid_t tracer)
+{
+    char name[64] = "";
+    return tracer > 0 && read_proc(tracer, "comm", name, sizeof name) > 0 && strcmp(name, "qut-rescue\n") == 0;
+}
+
+// Who puts back what a killed tool has left there (tracer/rescue) is soon done.
+static void wait_for_rescuer(pid_t pid, char *status, size_t size)
+{
+    enum { NAP_US = 20000, NAPS = 750 };
+    for (unsigned i = 0; i < NAPS && is_rescuer((pid_t)strtol(field(status, "TracerPid"), NULL, 10)); i++) {
+        usleep(NAP_US);
+        if (read_proc(pid, "status", status, size) <= 0)
+            return;
+    }
+}
+
 int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error)
 {
     char status[4096], text[256];
@@ -141,6 +158,7 @@ int attach_refuse(pid_t *pid, pid_t *tid, struct attach_error *error)
     }
     if (*pid == getpid())
         return attach_fail(error, "%d: is this process", (int)*pid);
+    wait_for_rescuer(*pid, status, sizeof status);
     long tracer = strtol(field(status, "TracerPid"), NULL, 10);
     char state = *field(status, "State");
     bool has_memory = *field(status, "VmSize") != 0;

@@ -172,6 +172,10 @@ void calls_shape(struct calls_work *work, const struct calls_region *region, str
 // What did not find room before: short jumps to padding, which those with room of their own may have needed; traps.
 void calls_shape_late(struct calls_work *work, struct qut_plan_function *function);
 
+// plan.c: reads a file, decodes all of it, and has `use` look at it.
+typedef int (*calls_use_fn)(struct calls_work *work, void *context);
+int calls_look(const char *path, const char *name, calls_use_fn use, void *context, struct base_error *error);
+
 // list.c: regions that are functions, with their names, in the form of the plan. Allocates *bytes.
 int calls_list(struct calls_work *work, uint8_t **bytes, size_t *size_bytes);
 

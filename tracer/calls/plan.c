@@ -57,7 +57,7 @@ static int read_frames(struct calls_work *work)
                         : 0;
 }
 
-static int make(struct calls_work *work, uint8_t **bytes, size_t *size_bytes)
+static int look(struct calls_work *work, calls_use_fn use, void *context)
 {
     if (find_text(work) != 0 || read_frames(work) != 0 || cfi_rule_set_init(&work->rules, work->error) != 0 ||
         cfi_program_runner_init(&work->runner, work->image->arch, &work->rules, work->error) != 0)
@@ -66,7 +66,7 @@ static int make(struct calls_work *work, uint8_t **bytes, size_t *size_bytes)
         return -1;
     calls_mark_landing_pads(work);
     calls_trim_gaps(work);
-    if (calls_list(work, bytes, size_bytes) != 0)
+    if (use(work, context) != 0)
         return -1;
     return input_image_check_memory(work->image, work->error);
 }
@@ -92,7 +92,7 @@ const char *calls_module_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-int calls_plan_make(const char *path, const char *name, struct calls_plan **plan, struct base_error *error)
+int calls_look(const char *path, const char *name, calls_use_fn use, void *context, struct base_error *error)
 {
     struct input_image *image;
     // Names only: unwind information that the loader does not map is not asked.
@@ -106,10 +106,27 @@ int calls_plan_make(const char *path, const char *name, struct calls_plan **plan
                               .symbols = symbols,
                               .error = error,
                               .module = name ? name : calls_module_name(path)};
-    uint8_t *bytes = NULL;
-    size_t size_bytes;
-    int result = make(&work, &bytes, &size_bytes);
+    const int result = look(&work, use, context);
     free_work(&work);
     symbols_free(symbols);
-    return result == 0 ? calls_plan_take(bytes, size_bytes, plan, error) : -1;
+    return result;
+}
+
+struct listed {
+    uint8_t *bytes;
+    size_t size_bytes;
+};
+
+static int list(struct calls_work *work, void *context)
+{
+    struct listed *listed = context;
+    return calls_list(work, &listed->bytes, &listed->size_bytes);
+}
+
+int calls_plan_make(const char *path, const char *name, struct calls_plan **plan, struct base_error *error)
+{
+    struct listed listed = {NULL, 0};
+    return calls_look(path, name, list, &listed, error) == 0
+               ? calls_plan_take(listed.bytes, listed.size_bytes, plan, error)
+               : -1;
 }

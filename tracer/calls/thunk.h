@@ -19,6 +19,7 @@ struct calls_thunk_place {
     uint64_t block_address; // where its block begins, with the addresses of the stubs (formats/qut_calls.md)
     uint32_t function_id;   // or the number of its cell, where it is only counted
     bool is_counted;        // only: no events
+    bool is_place;          // within a function (x86-64): nothing is known of the stack, the flags, the registers
     // Counted by the cell `function_id`, and one of 2^thinning_log2 of a thread's calls makes events of this id, which
     // is not 0. x86-64 only.
     uint32_t thinned_id, thinning_log2;

@@ -196,6 +196,27 @@ static void put_entering(struct writer *w)
     put_copy(w);
 }
 
+// At a place within a function everything is live: the flags, and what lies below the stack pointer. The way back ends
+// here, since the stub has no room for an address to jump by once the stack pointer is as it was.
+static void put_place(struct writer *w)
+{
+    enum { LEA_BYTES = 8, JUMP_BY_BYTES = 6 };
+    const unsigned back_at = w->thunk->size_bytes + (unsigned)LEA_BYTES + 3u * CALLS_STORE_BYTES + JUMP_BY_BYTES;
+    const uint64_t back = w->place->thunk_address + back_at;
+    put(w, (uint8_t[]){0x48, 0x8d, 0xa4, 0x24}, 4); // lea -256(%rsp), %rsp
+    put_u32(w, (uint32_t)-QUT_CALLS_PLACE_BYTES);
+    put_store(w, QUT_CALLS_PLACE_ID_AT, w->place->function_id);
+    put_store(w, QUT_CALLS_PLACE_BACK_AT, (uint32_t)back);
+    put_store(w, QUT_CALLS_PLACE_BACK_AT + 4, (uint32_t)(back >> 32));
+    put(w, (uint8_t[]){0xff, 0x25}, 2);
+    put_distance(w, w->place->block_address + QUT_CALLS_BLOCK_PLACE_AT, 0);
+    put(w, (uint8_t[]){0x48, 0x8d, 0xa4, 0x24}, 4); // lea 256(%rsp), %rsp
+    put_u32(w, QUT_CALLS_PLACE_BYTES);
+    w->thunk->moved_at = w->thunk->size_bytes;
+    put_copy(w);
+    w->thunk->pushes |= QUT_CALLS_ORIGIN_LOWERS;
+}
+
 static const uint8_t keep_rax[] = {0x48, 0x89, 0x44, 0x24, (uint8_t)RAX_KEPT_AT};
 static const uint8_t take_rax[] = {0x48, 0x8b, 0x44, 0x24, (uint8_t)RAX_KEPT_AT};
 
@@ -273,7 +294,9 @@ bool calls_thunk_x86_64(const struct qut_plan_function *function, const struct c
                         struct calls_thunk *thunk)
 {
     struct writer w = {function, place, thunk, false};
-    if (place->thinned_id)
+    if (place->is_place)
+        put_place(&w);
+    else if (place->thinned_id)
         put_thinning(&w);
     else if (place->is_counted)
         put_counting(&w);

@@ -107,7 +107,7 @@ static bool say_patterns(const struct record_command_options *record, const stru
     const struct traced_options *options = record->calls;
     bool is_whole = true;
     for (size_t i = 0; i < options->pattern_count; i++) {
-        if (options->is_excluded[i] || calls->pattern_matches[i])
+        if (options->is_excluded[i] || options->is_optional[i] || calls->pattern_matches[i])
             continue;
         struct calls_hint hint;
         cli_report(stderr, options->patterns[i], "no function fits, in any module that was loaded%s",
@@ -151,13 +151,54 @@ static bool say_leasts(const struct traced_options *options, const struct traced
     return is_whole;
 }
 
+// A line that no module has code of.
+static void say_line(const struct traced_place *place, const struct traced_place_seen *seen)
+{
+    char name[TRACED_PATTERN_BYTES + 16], near[64];
+    snprintf(name, sizeof name, "%s:%" PRIu32, place->file, place->line);
+    if (!seen->has_file) {
+        cli_report(stderr, name, "no module that was loaded has debug information of such a file");
+        return;
+    }
+    if (seen->before && seen->after)
+        snprintf(near, sizeof near, "s with code are %" PRIu32 " and %" PRIu32, seen->before, seen->after);
+    else
+        snprintf(near, sizeof near, " with code is %" PRIu32, seen->before + seen->after);
+    cli_report(stderr, name, "no code was made of this line; the nearest line%s", near);
+}
+
+// Places within functions, of probes.
+static bool say_places(const struct record_command_options *record, const struct traced_result *calls)
+{
+    const struct traced_probe *probe = record->calls->probe;
+    if (!probe || !probe->place_count)
+        return true;
+    bool is_whole = !calls->places_refused;
+    for (size_t i = 0; i < probe->place_count; i++) {
+        if (calls->places_seen[i].matches)
+            continue;
+        is_whole = false;
+        if (probe->places[i].file)
+            say_line(&probe->places[i], &calls->places_seen[i]);
+        else
+            cli_report(stderr, probe->places[i].pattern, "no function fits, in any module that was loaded");
+    }
+    if (calls->places_refused)
+        cli_report(stderr, NULL, "%s places cannot be probed; the first: %s",
+                   base_quantity_count(calls->places_refused).text, calls->first_place_refused);
+    if (calls->places && !record->quiet)
+        cli_report(stderr, NULL, "%s places within functions probed", base_quantity_count(calls->places).text);
+    return is_whole;
+}
+
 bool cli_calls_summary(const struct record_command_options *options, const struct record_result *result)
 {
     const struct traced_result *calls = &result->calls;
     bool is_whole = calls->processes != 0;
     const bool is_probe = options->calls->probe != NULL;
     if (!options->quiet && (calls->functions || (is_probe && calls->processes))) {
-        say_functions(calls, is_probe);
+        if (calls->functions || !calls->places)
+            say_functions(calls, is_probe);
         if (!is_probe)
             say_calls(calls);
         if (!is_probe)
@@ -175,13 +216,14 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
     if (calls->modules_failed)
         cli_report(stderr, NULL, "%s modules could not be traced; the first: %s",
                    base_quantity_count(calls->modules_failed).text, calls->first_module_failure);
-    if (is_probe && calls->processes && !calls->functions) {
+    if (is_probe && calls->processes && !calls->functions && !calls->places) {
         cli_report(stderr, NULL, "no function was probed");
         is_whole = false;
     }
     if (calls->processes) {
         is_whole &= say_patterns(options, calls);
         is_whole &= say_callers(options, calls);
+        is_whole &= say_places(options, calls);
         is_whole &= say_leasts(options->calls, calls);
     }
     if (calls->lost_enters + calls->lost_exits) {

@@ -79,8 +79,7 @@ static int parse(struct trace_options *options, int argc, char **argv)
         return cli_trace_options_refuse(options, options->files[1],
                                         "one argument too many: this format has the labels of one trace at a time");
     options->is_together = false; // the labels are the format's
-    analysis_take_labels(options->files[0], &options->labels);
-    return CLI_GO_ON;
+    return cli_trace_options_labels(options->files[0], &options->labels) ? CLI_GO_ON : CLI_BAD;
 }
 
 // The part of the trace that is written.

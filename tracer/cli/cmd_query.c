@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
+#include "tracer/cli/trace_options.h"
 #include "tracer/export/losses.h"
 #include "tracer/query/query.h"
 
@@ -21,10 +22,13 @@ static const char help[] =
     "  samples  trace, stack, pid, tid, thread, time_ns, kind, event, count, cpu_ns, blocked_ns, bytes, ...\n"
     "  stacks   trace, stack, depth (0: innermost), frame, repeated\n"
     "  frames   trace, frame, function, module, build_id, address, ...\n\n"
-    "The same tables for other engines: qut export -f parquet. All columns: docs/qut-query.md.\n\n"
+    "--engine duckdb asks DuckDB, where its library is installed ($QUT_DUCKDB names another file): it has the\n"
+    "tables in its memory, and its own SQL. The same tables for other engines: qut export -f parquet. All columns: "
+    "docs/qut-query.md.\n\n"
     "The exit status is 1 where a trace is incomplete, which is said; 2 where the SQL or a FILE is wrong: nothing was\n"
     "printed then, or not all.\n\n"
     "Example: qut query hottest app.qtrace\n"
+    "         qut query --engine duckdb total *.qtrace\n"
     "         qut query 'SELECT thread, sum(cpu_ns) FROM samples GROUP BY thread' *.qtrace --csv\n";
 
 struct trace_of_file {
@@ -35,7 +39,7 @@ struct trace_of_file {
 
 struct job {
     enum query_form form;
-    bool is_list, quiet;
+    bool is_list, quiet, by_duckdb;
     const char *show; // NULL: not asked for
     struct names_options names;
     struct trace_of_file *files;
@@ -43,13 +47,15 @@ struct job {
     bool is_incomplete;
 };
 
-enum { ID_JSON = 256, ID_CSV, ID_LIST, ID_SHOW, ID_DEBUG_ROOT, ID_SYSROOT, ID_NO_INLINES, ID_LINES };
+enum { ID_JSON = 256, ID_CSV, ID_LIST, ID_SHOW, ID_DEBUG_ROOT, ID_SYSROOT, ID_NO_INLINES, ID_LINES, ID_ENGINE };
 
 static const struct cli_argument arguments[] = {
     {"list", NULL, ID_LIST, 0, "the queries that are ready, with a sentence for each"},
     {"show", "NAME", ID_SHOW, 0, "the SQL of one of them"},
     {"json", NULL, ID_JSON, 0, "rows as one JSON array of objects"},
     {"csv", NULL, ID_CSV, 0, "rows as CSV, the columns' names first"},
+    {"engine", "ENGINE", ID_ENGINE, 0,
+     "sqlite (default), or duckdb, whose libduckdb.so is loaded: faster over many samples"},
     {"debug-root", "DIR", ID_DEBUG_ROOT, 0, "where separate debug files are (/usr/lib/debug)"},
     {"sysroot", "DIR", ID_SYSROOT, 0, "open the files of modules below DIR: a trace of another machine"},
     {"no-inlines", NULL, ID_NO_INLINES, 0, "no inlined functions, which need debug information: faster"},
@@ -57,6 +63,8 @@ static const struct cli_argument arguments[] = {
     {"quiet", NULL, 'q', 0, "no remarks on standard error, errors only"},
     {"help", NULL, CLI_ID_HELP, 0, "this text"},
 };
+
+static const char *const engines[] = {"sqlite", "duckdb", NULL};
 
 static int take(void *context, int id, const char *value)
 {
@@ -70,6 +78,10 @@ static int take(void *context, int id, const char *value)
     case ID_SYSROOT: job->names.system_root = value; return 0;
     case ID_NO_INLINES: job->names.inlined = false; return 0;
     case ID_LINES: job->names.lines = true; return 0;
+    case ID_ENGINE:
+        job->by_duckdb = strcmp(value, engines[1]) == 0;
+        return job->by_duckdb || strcmp(value, engines[0]) == 0 ? 0
+                                                                : cli_bad_value("engine", value, "sqlite or duckdb");
     case 'q': job->quiet = true; return 0;
     default: return -1;
     }
@@ -77,7 +89,7 @@ static int take(void *context, int id, const char *value)
 
 static const char *word_of(int id, size_t index)
 {
-    return id == ID_SHOW ? query_ready[index].name : NULL;
+    return id == ID_SHOW ? query_ready[index].name : id == ID_ENGINE ? engines[index] : NULL;
 }
 
 static int list_ready(void)
@@ -141,7 +153,8 @@ static int read_file(struct job *job, char *operand, struct trace_of_file *file)
 {
     struct tables_options options = {.wanted = {.kind = SELECTION_ALL, .to_ns = UINT64_MAX}};
     struct base_error error = {0};
-    analysis_take_labels(operand, &options.labels);
+    if (!cli_trace_options_labels(operand, &options.labels))
+        return CLI_BAD;
     if (trace_read(operand, &file->trace, &error) != 0) {
         cli_report_error(stderr, operand, &error);
         return CLI_BAD;
@@ -176,8 +189,13 @@ static int ask(const struct job *job, const char *sql)
     struct tables **tables = calloc(job->file_count + 1, sizeof *tables);
     for (size_t i = 0; tables && i < job->file_count; i++)
         tables[i] = job->files[i].tables;
-    const int status = tables ? query_run(tables, job->file_count, sql, job->form, stdout, &at, &error)
-                              : base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "query");
+    int status = -1;
+    if (!tables)
+        base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "query");
+    else if (job->by_duckdb)
+        status = query_run_duckdb(tables, job->file_count, sql, job->form, stdout, &error);
+    else
+        status = query_run(tables, job->file_count, sql, job->form, stdout, &at, &error);
     free(tables);
     if (status == 0)
         return job->is_incomplete ? CLI_NO : CLI_OK;
@@ -228,8 +246,8 @@ static int query_command(const struct cli_command *command, int argc, char **arg
         cli_report(stderr, "query", argc == first ? "needs SQL, or the name of a query, and a FILE" : "needs a FILE");
         return cli_usage_error("query");
     }
-    if (!query_is_built()) {
-        cli_report(stderr, "query", "this qut was built without SQLite: qut export -f parquet is for other engines");
+    if (!job.by_duckdb && !query_is_built()) {
+        cli_report(stderr, "query", "this qut was built without SQLite: --engine duckdb, or qut export -f parquet");
         return CLI_BAD;
     }
     char *sql = sql_of(argv[first]);

@@ -20,6 +20,7 @@ enum { OUTPUT_BUFFER_BYTES = 65536 };
 struct session {
     struct stack_options options;
     struct qutc_provide_options provide;
+    struct elsewhere *elsewhere; // NULL: no server is asked
     unsigned tables_made;
     bool no_memory; // for a table, or for a name
     char *cache;
@@ -37,7 +38,37 @@ static int compile(void *context, const struct qut_compile_request *request, voi
     return result;
 }
 
-static void open_target(struct session *session, struct qut_target_error *error)
+static bool open_elsewhere(struct session *session, const char *cache)
+{
+    struct base_error error = {0};
+    const struct stack_options *options = &session->options;
+    const struct elsewhere_options wanted = {.urls = options->urls,
+                                             .url_count = options->url_count,
+                                             .key = options->key,
+                                             .cache_directory = cache,
+                                             .debug_root = options->debug_root,
+                                             .debuginfod = options->debuginfod};
+    if (!options->url_count && !options->debuginfod)
+        return true;
+    session->elsewhere = elsewhere_open(&wanted, &error);
+    if (!session->elsewhere) {
+        cli_report(stderr, options->url_count ? "--tables-url" : "--debuginfod", "%s", error.detail);
+        return false;
+    }
+    session->provide.take = elsewhere_take;
+    session->provide.take_context = session->elsewhere;
+    return true;
+}
+
+static void print_error(const struct qut_target_error *error)
+{
+    fprintf(stderr, "%s: ", cli_program);
+    cli_print_name(stderr, error->text);
+    fputc('\n', stderr);
+}
+
+// False: it was said why.
+static bool open_target(struct session *session)
 {
     const struct stack_options *options = &session->options;
     // Without a place for a cache, tables are made each time.
@@ -51,6 +82,9 @@ static void open_target(struct session *session, struct qut_target_error *error)
     const char *cache = result != 0 ? NULL : options->cache ? options->cache : session->cache;
     session->provide = (struct qutc_provide_options){
         .size = sizeof session->provide, .cache_directory = cache, .debug_root = options->debug_root};
+    if (!open_elsewhere(session, cache))
+        return false;
+    struct qut_target_error error = {{0}};
     const struct qut_target_options target_options = {.size = sizeof target_options,
                                                       .cache_directory = cache,
                                                       .compile = compile,
@@ -60,11 +94,14 @@ static void open_target(struct session *session, struct qut_target_error *error)
                                                       .one_by_one = !options->together,
                                                       .frame_pointers = true};
     if (options->pid)
-        session->target = qut_target_process((pid_t)options->pid, &target_options, error);
+        session->target = qut_target_process((pid_t)options->pid, &target_options, &error);
     else if (options->core)
-        session->target = qut_target_core(options->core, options->exe, &target_options, error);
+        session->target = qut_target_core(options->core, options->exe, &target_options, &error);
     else
-        session->target = qut_target_snapshot(options->snapshot, &target_options, error);
+        session->target = qut_target_snapshot(options->snapshot, &target_options, &error);
+    if (!session->target)
+        print_error(&error);
+    return session->target;
 }
 
 static size_t walked_threads(const struct stack_take *take)
@@ -88,7 +125,8 @@ static void print_dex_refusals(const struct stack_modules *modules)
 
 static int print(struct session *session)
 {
-    struct stack_modules modules = {.target = session->target, .debug_root = session->options.debug_root};
+    struct stack_modules modules = {
+        .target = session->target, .debug_root = session->options.debug_root, .elsewhere = session->elsewhere};
     struct stack_groups groups;
     if (stack_groups_make(&groups, &session->take, session->options.group) != 0) {
         cli_report(stderr, "stack", "no memory for %zu threads", session->take.count);
@@ -110,6 +148,14 @@ static int print(struct session *session)
     return CLI_OK;
 }
 
+static void print_elsewhere(const struct session *session)
+{
+    if (!session->elsewhere)
+        return;
+    const struct elsewhere_counts counts = elsewhere_counts(session->elsewhere);
+    cli_report(stderr, "stack", "from servers: %u tables, %u files for tables", counts.tables, counts.files);
+}
+
 static void print_remarks(const struct session *session, size_t walked)
 {
     const struct stack_options *options = &session->options;
@@ -119,19 +165,14 @@ static void print_remarks(const struct session *session, size_t walked)
     if (options->verbose)
         cli_report(stderr, "stack", "%zu threads, %zu walked; %u tables compiled", session->take.count, walked,
                    session->tables_made);
+    if (options->verbose)
+        print_elsewhere(session);
     if (walked == 0 && !options->quiet)
         cli_report(stderr, "stack", "%s",
                    options->no_stop ? "no thread slept in a system call" : "no thread could be walked");
 }
 
 // It names the file or the process already; the name can hold anything.
-static void print_error(const struct qut_target_error *error)
-{
-    fprintf(stderr, "%s: ", cli_program);
-    cli_print_name(stderr, error->text);
-    fputc('\n', stderr);
-}
-
 static int run(struct session *session)
 {
     const struct stack_options *options = &session->options;
@@ -140,11 +181,8 @@ static int run(struct session *session)
         cli_report(stderr, "stack", "%d is this process; it cannot stop itself", options->pid);
         return CLI_BAD;
     }
-    open_target(session, &error);
-    if (!session->target) {
-        print_error(&error);
+    if (!open_target(session))
         return CLI_BAD;
-    }
     if (cli_interrupt_came())
         return cli_interrupt_status();
     if (stack_take(session->target, options, &session->take, &error) != 0) {
@@ -177,6 +215,7 @@ static int stack_command(const struct cli_command *command, int argc, char **arg
     status = run(&session);
     if (session.target)
         qut_target_close(session.target);
+    elsewhere_close(session.elsewhere);
     stack_take_free(&session.take);
     free(session.cache);
     return status;

@@ -70,6 +70,23 @@ static int take_cache(struct record_command_options *options)
     return CLI_GO_ON;
 }
 
+// Not closed: what still makes a table at the end of a recording may be asking.
+static bool open_elsewhere(struct record_command_options *options)
+{
+    const char *cache = options->settings.cache;
+    const struct elsewhere_options wanted = {.urls = options->servers.urls,
+                                             .url_count = options->servers.url_count,
+                                             .key = options->servers.key,
+                                             .cache_directory = *cache ? cache : NULL};
+    static struct elsewhere *volatile opened; // as long as the process, and not lost meanwhile
+    struct base_error error = {0};
+    options->elsewhere = wanted.url_count ? elsewhere_open(&wanted, &error) : NULL;
+    opened = options->elsewhere;
+    if (!opened && wanted.url_count)
+        cli_report(stderr, "--tables-url", "%s", error.detail);
+    return opened || !wanted.url_count;
+}
+
 static void step(void *context, size_t done, size_t all)
 {
     struct work *work = context;
@@ -137,6 +154,10 @@ static int record_inside(struct work *work)
                                             .wait_for_all = options->wait_for_all,
                                             .live = options->live,
                                             .calls = options->calls,
+                                            .begun = options->begun,
+                                            .begun_context = options->begun_context,
+                                            .take = options->elsewhere ? elsewhere_take : NULL,
+                                            .take_context = options->elsewhere,
                                             .say = say,
                                             .status = work->show.is_shown ? show_status : NULL,
                                             .context = work};
@@ -247,6 +268,8 @@ int cli_record_go(struct record_command_options *options)
     if (status != CLI_GO_ON)
         return status;
     if (!open_json(options))
+        return CLI_BAD;
+    if (!open_elsewhere(options))
         return CLI_BAD;
     struct work *work = calloc(1, sizeof *work);
     if (!work) {

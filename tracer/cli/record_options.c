@@ -127,6 +127,15 @@ static const char *take_false(const char *name, void *field)
     return NULL;
 }
 
+static const char *take_url(const char *value, void *field)
+{
+    struct record_servers *servers = field;
+    if (servers->url_count == ELSEWHERE_URLS_MAX)
+        return "one of at most 16 servers";
+    servers->urls[servers->url_count++] = value;
+    return NULL;
+}
+
 static const char *take_trigger(const char *name, void *field)
 {
     *(uint32_t *)field = strcmp(name, "cpu") == 0    ? QUT_TRIGGER_BEST
@@ -274,6 +283,13 @@ static const struct row {
     {"cache", "DIR", 0, "where tables are kept (default: $QUT_CACHE, else ~/.cache/qut/tables)", take_text,
      FIELD(cache_directory)},
     {"no-cache", NULL, 0, "tables are made anew, and kept nowhere", take_true, FIELD(no_cache)},
+    {"tables-url", "URL", 0,
+     "of modules whose file is gone, or says nothing: ask this server (qutc compile --layout) for the table; may be "
+     "given again",
+     take_url, FIELD(servers)},
+    {"tables-key", "FILE", 0, "PEM file of the key that the server's indexes are signed with", take_text,
+     FIELD(servers.key)},
+    {"tables-unsigned", NULL, 0, "believe the server instead", take_true, FIELD(servers.is_unsigned)},
     {"json", "FILE", 0, "the summary as JSON, too; also with --quiet", take_text, FIELD(json_path)},
     {"quiet", NULL, 'q', "no status line, no summary: errors only", take_true, FIELD(quiet)},
     {"help", NULL, CLI_ID_HELP, "this text", NULL, 0},
@@ -378,6 +394,9 @@ static int check(const struct record_command_options *options)
         return refuse("--wait-all", "needs a COMMAND");
     if (options->no_cache && options->cache_directory)
         return refuse("--no-cache", "not with --cache");
+    const struct record_servers *servers = &options->servers;
+    if (servers->url_count ? !servers->key == !servers->is_unsigned : servers->key || servers->is_unsigned)
+        return refuse("--tables-url", "needs one of --tables-key and --tables-unsigned: a build-id is no proof");
     if (strcmp(options->path, "-") == 0)
         return refuse("-o -", "is no file, which a trace is written to");
     if (options->json_path && strcmp(options->json_path, "-") == 0)

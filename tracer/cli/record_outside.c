@@ -93,6 +93,8 @@ static int sample(struct outside *outside, pid_t pid, bool *is_recorded)
                                             .segment_bytes = settings->segment_bytes,
                                             .cache_directory = *settings->cache ? settings->cache : NULL,
                                             .debug_root = "/usr/lib/debug",
+                                            .take = options->elsewhere ? elsewhere_take : NULL,
+                                            .take_context = options->elsewhere,
                                             .progress = show_progress,
                                             .progress_context = outside,
                                             .preparing = preparing};

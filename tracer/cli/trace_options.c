@@ -318,3 +318,12 @@ int cli_trace_options_parse(struct trace_options *options, enum trace_command se
     options->file_count = argc - first;
     return status;
 }
+
+bool cli_trace_options_labels(char *operand, struct analysis_labels *labels)
+{
+    const char *unknown = analysis_take_labels(operand, labels);
+    if (unknown)
+        cli_report(stderr, operand,
+                   "there is no such file, and \"%s\" is no label: those are host=, service= and version=", unknown);
+    return !unknown;
+}

@@ -62,6 +62,8 @@ int cli_trace_options_parse(struct trace_options *options, enum trace_command se
 int cli_trace_options_some_file(struct trace_options *options);
 // Several become one, which has no place beside them: then OUT was said.
 int cli_trace_options_files_together(struct trace_options *options);
+// analysis_take_labels. False: what is left is no file, and ends like a label that there is not, which is said.
+bool cli_trace_options_labels(char *operand, struct analysis_labels *labels);
 // Says what is wrong with the command line; returns CLI_BAD.
 int cli_trace_options_refuse(const struct trace_options *options, const char *name, const char *why);
 

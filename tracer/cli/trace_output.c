@@ -24,18 +24,20 @@ struct trace_inputs {
     bool is_together; // several, or one with labels
 };
 
-// Cuts the labels off the operands, where the command takes them. False: no memory.
+// Cuts the labels off the operands, where the command takes them. False: it has said why.
 static bool inputs_make(struct trace_inputs *inputs, const struct trace_options *options)
 {
     *inputs = (struct trace_inputs){.items = calloc((size_t)options->file_count + 1, sizeof *inputs->items),
                                     .count = (size_t)options->file_count};
-    if (!inputs->items)
+    if (!inputs->items) {
+        cli_report(stderr, options->command, "out of memory");
         return false;
+    }
     inputs->is_together = inputs->count > 1;
     for (size_t i = 0; i < inputs->count; i++) {
         struct analysis_labels labels = {0};
-        if (options->is_together)
-            analysis_take_labels(options->files[i], &labels);
+        if (options->is_together && !cli_trace_options_labels(options->files[i], &labels))
+            return false;
         inputs->is_together |= labels.host || labels.service || labels.version;
         inputs->items[i] = (struct trace_recording){
             .path = options->files[i], .host = labels.host, .service = labels.service, .version = labels.version};
@@ -250,9 +252,9 @@ int cli_trace_command_run(struct trace_job *job)
     const bool is_made = inputs_make(&inputs, job->options);
     if (is_made && !job->options->out)
         beside = name_beside(inputs.items[0].path, job->extension);
-    if (!is_made || (!job->options->out && !beside))
+    if (is_made && !job->options->out && !beside)
         cli_report(stderr, job->options->command, "out of memory");
-    else
+    else if (is_made)
         status = run(job, &inputs, beside ? beside : job->options->out);
     free(beside);
     inputs_free(&inputs);

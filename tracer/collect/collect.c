@@ -134,8 +134,8 @@ static void add_open(struct collector *collector, struct chunk_batch *batch, con
 {
     const struct qut_trace_commit *commit = &thread->writers[level].commit;
     uint64_t *seen = &collector->open_seen[(size_t)thread->slot * QUT_TRACE_LEVELS + level];
-    // Hits are told of with every commit; uids are never given twice.
-    uint64_t now = (commit->stored + commit->merged) * QUT_TRACE_THREADS_MAX + thread->uid;
+    // Marks are commits as samples are; uids are never given twice.
+    uint64_t now = (uint64_t)thread->writers[level].version << 32 | thread->uid;
     if (*seen == now ||
         trace_segment_copy_open(&collector->view, thread, level, batch->bytes[batch->count]) != SEGMENT_COPIED)
         return;

@@ -140,6 +140,15 @@ static void put_value(struct writer *writer, const char *key, uint64_t value)
     put(writer, "}");
 }
 
+static void put_signed(struct writer *writer, const char *key, int64_t value)
+{
+    put(writer, ",\"args\":{\"");
+    put(writer, key);
+    put(writer, value < 0 ? "\":-" : "\":");
+    sink_number(writer->sink, value < 0 ? -(uint64_t)value : (uint64_t)value);
+    put(writer, "}");
+}
+
 // Between the slices that end there and those that begin there: a request is a slice around them.
 static bool write_mark(void *context, const struct trace_mark *mark)
 {
@@ -157,7 +166,7 @@ static bool write_mark(void *context, const struct trace_mark *mark)
         break;
     case QUT_TRACE_MARK_COUNTER:
         begin_event(writer, "C", mark->time_ns);
-        put_value(writer, "value", mark->id);
+        put_signed(writer, "value", (int64_t)mark->id);
         break;
     default:
         begin_event(writer, "i", mark->time_ns);

@@ -18,6 +18,8 @@ struct export_options {
     struct analysis_labels labels; // where the format has a place for them
     bool no_slices;                // Perfetto: samples without slices
     unsigned halvings;             // otlp: of the rate, by a budget; it is said
+    unsigned window_share_percent; // otlp: of windows, of which this is one; it is said. 0: all are taken
+    unsigned tick_parts;           // otlp: times of ticks are whole parts of one, their sums exact; 0: as they are
     void (*progress)(void *context, size_t done, size_t all);
     void *progress_context;
 };

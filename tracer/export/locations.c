@@ -20,18 +20,33 @@ static void use_samples(const struct trace *trace, uint32_t *of_node)
     }
 }
 
+// The number of a function and a line, which nobody else knows: its name, with its line where that was asked for, is
+// all that there is to say.
+static bool is_number(const struct trace_node *at)
+{
+    return at->class_ == QUT_TRACE_CLASS_DEX && (at->pc >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_PYTHON ||
+                                                 at->pc >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_SCRIPT);
+}
+
+bool export_location_has_address(const struct trace_node *at)
+{
+    return !at->label && !is_number(at);
+}
+
 static bool is_same_place(const struct trace *trace, const struct names *names, uint32_t a, uint32_t b)
 {
     const struct trace_node *left = &trace->nodes[a], *right = &trace->nodes[b];
-    // What has a label has no address: its name is all of it.
+    // What has no address: its name is all of it.
     return left->module == right->module && left->class_ == right->class_ && !left->label == !right->label &&
-           (left->label || left->pc == right->pc) && names_at(names, a, 0)->id == names_at(names, b, 0)->id;
+           export_location_has_address(left) == export_location_has_address(right) &&
+           (!export_location_has_address(left) || left->pc == right->pc) &&
+           names_at(names, a, 0)->id == names_at(names, b, 0)->id;
 }
 
 static uint64_t hash_of(const struct trace *trace, const struct names *names, uint32_t node)
 {
     const struct trace_node *at = &trace->nodes[node];
-    return base_hash_word(base_hash_word(0, at->label ? 0 : at->pc),
+    return base_hash_word(base_hash_word(0, export_location_has_address(at) ? at->pc : 0),
                           (uint64_t)at->module << 32 | names_at(names, node, 0)->id);
 }
 

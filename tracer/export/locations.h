@@ -15,7 +15,9 @@ struct locations {
 int export_locations_make(struct locations *locations, const struct trace *trace, const struct names *names);
 void export_locations_free(struct locations *locations);
 
-// Where in memory the node's code was; 0: it has no address.
+// Not of what has a label, nor of Python's functions and scripts' interpreted ones.
+bool export_location_has_address(const struct trace_node *node);
+// Where in memory the node's code was, or the number that stands for a function of a runtime and its line; 0: a label.
 uint64_t export_location_address(const struct trace *trace, uint32_t node);
 
 #endif

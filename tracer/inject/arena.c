@@ -64,19 +64,19 @@ static bool find_main_arena(const struct inject_program *program, uint64_t any, 
     return false;
 }
 
+// The nearest to the thread pointer: below a thread's own words its stack may begin, on which calls have left others.
 bool inject_arena_find(const struct inject_program *program, uint64_t thread_pointer, uint64_t *offset, uint64_t *arena)
 {
     uint64_t words[STATIC_TLS_BYTES / WORD_BYTES];
-    unsigned found = 0;
     if (!inject_read(program, thread_pointer - sizeof words, words, sizeof words))
         return false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = sizeof words / sizeof *words; i-- > 0;) {
         uint64_t any = words[i], next;
         if (any % WORD_BYTES != 0 || !is_writable(program, any) || !is_arena(program, any, &next) ||
             !find_main_arena(program, any, arena))
             continue;
         *offset = i * WORD_BYTES - sizeof words;
-        found++;
+        return true;
     }
-    return found == 1;
+    return false;
 }

@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 
+#include "tracer/inject/code_pages.h"
+#include "tracer/inject/owner.h"
 #include "tracer/inject/target_program.h"
 
 enum {
@@ -88,5 +90,20 @@ int inject_hijack_end(struct hijack *hijack, struct base_error *error);
 
 // Of the job that runs now. False: it cannot be read.
 bool inject_hijack_answer(const struct inject_program *program, uint64_t block, struct inject_hijack_answer *answer);
+
+// ---- a block that another tool has mapped
+
+bool inject_hijack_is_block(const uint8_t head[INJECT_PAGE_HEAD_BYTES]);
+struct hijack_found {
+    uint64_t handle; // 0: the agent is not there, or not yet
+    uint64_t arena_offset, arena;
+    bool is_done; // with its job
+    uint32_t tid; // of the thread that has it; 0: it has not begun
+    struct inject_owner owner;
+};
+// Says that it is this owner's. False: it cannot be written.
+bool inject_hijack_give(const struct inject_program *program, uint64_t block, const struct inject_owner *owner);
+// False: it cannot be read.
+bool inject_hijack_read_block(const struct inject_program *program, uint64_t block, struct hijack_found *found);
 
 #endif

@@ -2,10 +2,12 @@
 // Machines on which no code is run in others.
 #include "tracer/inject/hijack.h"
 
+#include "tracer/inject/inject.h"
+
 const char *inject_hijack_refusal(const struct inject_program *program)
 {
     (void)program;
-    return "--inject is not known on this architecture; without --inject it is sampled from outside";
+    return "--inject is not known on this architecture" INJECT_OR_OUTSIDE;
 }
 
 bool inject_hijack_find_gadgets(struct inject_program *program)
@@ -99,5 +101,27 @@ bool inject_hijack_answer(const struct inject_program *program, uint64_t block, 
     (void)program;
     (void)block;
     *answer = (struct inject_hijack_answer){0};
+    return false;
+}
+
+bool inject_hijack_is_block(const uint8_t head[INJECT_PAGE_HEAD_BYTES])
+{
+    (void)head;
+    return false;
+}
+
+bool inject_hijack_give(const struct inject_program *program, uint64_t block, const struct inject_owner *owner)
+{
+    (void)program;
+    (void)block;
+    (void)owner;
+    return false;
+}
+
+bool inject_hijack_read_block(const struct inject_program *program, uint64_t block, struct hijack_found *found)
+{
+    (void)program;
+    (void)block;
+    (void)found;
     return false;
 }

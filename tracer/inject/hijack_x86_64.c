@@ -14,12 +14,13 @@
 #include <elf.h>
 
 #include "tracer/inject/control_x86_64.h"
+#include "tracer/inject/inject.h"
 #include "tracer/inject/stub_x86_64.h"
 
 const char *inject_hijack_refusal(const struct inject_program *program)
 {
     if (program->target->arch->id != QUT_ARCH_X86_64)
-        return "--inject is for 64-bit x86 programs only; without --inject it is sampled from outside";
+        return "--inject is for 64-bit x86 programs only" INJECT_OR_OUTSIDE;
     return NULL;
 }
 
@@ -59,9 +60,11 @@ int inject_hijack_map(struct hijack *hijack, uint64_t *block, struct base_error 
     if (result < 0)
         return base_fail(error, BASE_ERR_IO, "", 0, "no memory can be mapped in it: %s", strerror((int)-result));
     *block = (uint64_t)result;
+    const struct inject_owner self = inject_owner_self();
     const uint64_t protect[6] = {*block, STUB_CODE_BYTES, PROT_READ | PROT_EXEC};
     if (!inject_write(hijack->program, *block + STUB_CODE, inject_stub_code,
-                      (size_t)(inject_stub_code_end - inject_stub_code)))
+                      (size_t)(inject_stub_code_end - inject_stub_code)) ||
+        !inject_write(hijack->program, *block + STUB_OWNER, &self, sizeof self))
         return base_fail(error, BASE_ERR_IO, "", 0, "its memory cannot be written");
     if (inject_hijack_call(hijack, SYS_mprotect, protect, &result, error) != 0)
         return -1;
@@ -202,5 +205,31 @@ bool inject_hijack_answer(const struct inject_program *program, uint64_t block, 
     answer->tid = talk.tid;
     answer->result = talk.result;
     answer->handle = talk.handle;
+    return true;
+}
+
+bool inject_hijack_is_block(const uint8_t head[INJECT_PAGE_HEAD_BYTES])
+{
+    return inject_stub_code_end - inject_stub_code >= INJECT_PAGE_HEAD_BYTES &&
+           memcmp(head, inject_stub_code, INJECT_PAGE_HEAD_BYTES) == 0;
+}
+
+bool inject_hijack_give(const struct inject_program *program, uint64_t block, const struct inject_owner *owner)
+{
+    return inject_write(program, block + STUB_OWNER, owner, sizeof *owner);
+}
+
+bool inject_hijack_read_block(const struct inject_program *program, uint64_t block, struct hijack_found *found)
+{
+    struct stub_talk talk;
+    *found = (struct hijack_found){0};
+    if (!inject_read(program, block + STUB_TALK, &talk, sizeof talk) ||
+        !inject_read(program, block + STUB_OWNER, &found->owner, sizeof found->owner))
+        return false;
+    found->handle = talk.handle;
+    found->arena_offset = talk.arena_offset;
+    found->arena = talk.arena;
+    found->is_done = talk.state == 2;
+    found->tid = talk.tid;
     return true;
 }

@@ -274,6 +274,15 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
     return NULL;
 }
 
+int inject_leave(struct injection *injection, struct base_error *error)
+{
+    const struct inject_owner nobody = {.pid = 0};
+    if (!inject_hijack_give(&injection->program, injection->block, &nobody))
+        return base_fail(error, BASE_ERR_IO, "", 0, "its memory cannot be written");
+    inject_abandon(injection);
+    return 0;
+}
+
 struct injection *inject_in_child(const struct injection *parent, pid_t child, const struct inject_options *options,
                                   struct base_error *error)
 {
@@ -287,6 +296,61 @@ struct injection *inject_in_child(const struct injection *parent, pid_t child, c
     return injection;
 }
 
+struct found_block {
+    const struct inject_program *program;
+    struct hijack_found found;
+    uint64_t address; // 0: none
+};
+
+static bool is_block(void *context, uint64_t address, const uint8_t head[INJECT_PAGE_HEAD_BYTES])
+{
+    struct found_block *block = context;
+    if (!inject_hijack_is_block(head) || !inject_hijack_read_block(block->program, address, &block->found))
+        return false;
+    block->address = address;
+    return true;
+}
+
+static struct found_block find_block(const struct inject_program *program)
+{
+    struct found_block block = {.program = program};
+    inject_each_code_page(program->pid, is_block, &block);
+    return block;
+}
+
+static enum inject_found_state state_of(pid_t pid, const struct found_block *block)
+{
+    if (!block->address)
+        return INJECT_FOUND_NONE;
+    if (!block->found.is_done)
+        return block->found.tid ? INJECT_FOUND_BUSY : INJECT_FOUND_BEGUN;
+    if (is_there(pid, block->found.tid)) // on a stack in the block
+        return INJECT_FOUND_BUSY;
+    return block->found.handle ? INJECT_FOUND_AGENT : INJECT_FOUND_EMPTY;
+}
+
+bool inject_look(pid_t pid, struct inject_found *found)
+{
+    const struct inject_program program = {.pid = pid};
+    const struct found_block block = find_block(&program);
+    *found = (struct inject_found){state_of(pid, &block), block.found.owner};
+    return found->state != INJECT_FOUND_NONE;
+}
+
+struct injection *inject_take_over(pid_t pid, const struct inject_options *options, struct base_error *error)
+{
+    const struct inject_program program = {.pid = pid};
+    const struct found_block block = find_block(&program);
+    struct injection *injection = begin(pid, options, block.found.handle != 0, error);
+    if (!injection)
+        return NULL;
+    injection->block = block.address;
+    injection->handle = block.found.handle;
+    injection->arena_offset = block.found.arena_offset;
+    injection->arena = block.found.arena;
+    return injection;
+}
+
 int inject_remove(struct injection *injection, struct base_error *error)
 {
     struct inject_hijack_answer answer = {0};
@@ -297,8 +361,9 @@ int inject_remove(struct injection *injection, struct base_error *error)
                              .file = -1,
                              .handle = injection->handle};
     const struct step step = {&job, error};
-    int result = with_a_thread(injection, &step);
-    if (result == 0)
+    // One that was taken over may have nothing but the block.
+    int result = injection->handle ? with_a_thread(injection, &step) : 0;
+    if (result == 0 && injection->handle)
         result = await(injection, &answer, error);
     if (result == 0 || answer.done)
         if (unmap(injection, error) != 0)

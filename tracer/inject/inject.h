@@ -8,12 +8,17 @@
 #ifndef TRACER_INJECT_INJECT_H
 #define TRACER_INJECT_INJECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <qut/compiler.h>
 
 #include "base/error.h"
+#include "tracer/inject/owner.h"
+
+// What refusals end with: true of qut record.
+#define INJECT_OR_OUTSIDE "; without --inject it is sampled from outside"
 
 struct injection; // of one process, by one thread
 
@@ -44,11 +49,29 @@ struct injection *inject(pid_t pid, const struct inject_options *options, struct
 // parent. NULL: *error.
 struct injection *inject_in_child(const struct injection *parent, pid_t child, const struct inject_options *options,
                                   struct base_error *error);
+// What another tool has made.
+enum inject_found_state {
+    INJECT_FOUND_NONE,
+    INJECT_FOUND_BUSY,  // the agent is being loaded, or taken out
+    INJECT_FOUND_BEGUN, // likewise, but no thread does so: it is about to begin, or never will
+    INJECT_FOUND_AGENT,
+    INJECT_FOUND_EMPTY, // it is not there, or not any more
+};
+struct inject_found {
+    enum inject_found_state state;
+    struct inject_owner owner;
+};
+bool inject_look(pid_t pid, struct inject_found *found); // false: NONE
+// Takes it over, to be removed; not where it is BUSY. NULL: *error.
+struct injection *inject_take_over(pid_t pid, const struct inject_options *options, struct base_error *error);
 // Stops the agent, unloads it, unmaps what was mapped. Frees the injection, also when it fails. A process that has
 // ended is no failure: 0.
 int inject_remove(struct injection *injection, struct base_error *error);
 // The same without touching the process: its agent stops by itself when it gets no answer.
 void inject_abandon(struct injection *injection);
+// The agent stays, of one that needs no answers: it is nobody's from now on, so that no tool takes it for what a killed
+// one has left. Frees the injection. -1: *error, and it still is ours.
+int inject_leave(struct injection *injection, struct base_error *error);
 
 void inject_get_figures(const struct injection *injection, struct inject_figures *figures);
 

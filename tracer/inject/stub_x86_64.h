@@ -23,7 +23,8 @@ enum {
     STUB_SETTINGS = STUB_PATH + HIJACK_PATH_BYTES,
     STUB_TEXT = STUB_SETTINGS + HIJACK_SETTINGS_BYTES,
     STUB_SYMBOL = STUB_TEXT + HIJACK_TEXT_BYTES,
-    STUB_END = STUB_SYMBOL + HIJACK_TEXT_BYTES,
+    STUB_OWNER = STUB_SYMBOL + HIJACK_TEXT_BYTES, // struct inject_owner: who had the agent loaded
+    STUB_END = STUB_OWNER + 64,
 };
 static_assert((int)STUB_END <= (int)HIJACK_BLOCK_BYTES, "the block holds it all");
 

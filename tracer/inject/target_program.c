@@ -9,6 +9,7 @@
 #include "libqut/elf/dynamic_symbol.h"
 #include "qutc/input/image.h"
 #include "tracer/inject/hijack.h"
+#include "tracer/inject/inject.h"
 
 static const char *base_name(const char *path)
 {
@@ -80,8 +81,7 @@ static int refuse_state(pid_t pid, struct base_error *error)
     }
     if (file)
         fclose(file);
-    return why ? base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%s; without --inject it is sampled from outside", why)
-               : 0;
+    return why ? base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%s" INJECT_OR_OUTSIDE, why) : 0;
 }
 
 static void find_images(struct inject_program *program, const struct target_image **threads,
@@ -124,10 +124,10 @@ static int find_functions(struct inject_program *program, const struct target_im
         uint64_t address = i == INJECT_ERRNO ? 0 : inject_symbol(program, own, names[i]);
         program->function[i] = address ? address : inject_symbol(program, program->libc, names[i]);
         if (program->function[i] == 0)
-            return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0,
-                             "its libc has no %s (older than 2.34, and the program is not linked with %s); without "
-                             "--inject it is sampled from outside",
-                             names[i], own == loading ? "libdl" : "libpthread");
+            return base_fail(
+                error, BASE_ERR_UNSUPPORTED, "", 0,
+                "its libc has no %s (older than 2.34, and the program is not linked with %s)" INJECT_OR_OUTSIDE,
+                names[i], own == loading ? "libdl" : "libpthread");
     }
     return 0;
 }
@@ -172,7 +172,7 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
     if (has_agent && !agent)
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "the agent is not there any more");
     if (agent && !has_agent)
-        why = "an agent of QUT is loaded there already, of a recording that goes on or was killed";
+        why = "an agent of QUT is loaded there already, of a recording that goes on or was killed, or of qut monitor";
     else if (is_musl)
         why = "its libc is musl, the agent is for glibc";
     else if (!program->linker && !program->libc)
@@ -180,7 +180,7 @@ int inject_program_open(struct inject_program *program, pid_t pid, struct qut_ta
     else if (!program->libc)
         why = "it has no libc that we know (libc.so.6)";
     if (why)
-        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%s; without --inject it is sampled from outside", why);
+        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%s" INJECT_OR_OUTSIDE, why);
     if (find_functions(program, threads, loading, error) != 0)
         return -1;
     if (!inject_hijack_find_gadgets(program))

@@ -7,6 +7,7 @@
 #include "libqut/os/os.h"
 #include "libqut/os/process.h"
 #include "libqut/target/live.h"
+#include "tracer/inject/inject.h"
 
 enum { LOOKS = 20, LOOK_NAP_US = 100, FRAMES_MAX = 1024, NAP_FIRST_US = 500, NAP_LAST_US = 5000 };
 
@@ -269,10 +270,10 @@ int inject_victim_find(const struct inject_program *program, uint64_t end_ns, st
         else if (look_at_all(program, victim, frames, figures))
             result = 0;
         else if (os_now_ns() > end_ns)
-            result = base_fail(error, BASE_ERR_LIMIT, "", 0,
-                               "none of its threads came to a place where it could be used (%u looks); without "
-                               "--inject it is sampled from outside",
-                               figures->looked_at);
+            result =
+                base_fail(error, BASE_ERR_LIMIT, "", 0,
+                          "none of its threads came to a place where it could be used (%u looks)" INJECT_OR_OUTSIDE,
+                          figures->looked_at);
         if (result > 0) {
             qut_target_resume(program->target);
             os_sleep_us(nap_us);

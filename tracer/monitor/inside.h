@@ -55,6 +55,31 @@ struct monitor_rate {
     uint64_t at_ns, cpu_ns, bytes; // as of the last judgement
 };
 
+// triggers.c: a segment in which marks are looked at.
+struct monitor_open_work { // of a thread, since a QUT_MARK_BEGIN
+    uint32_t uid;
+    uint64_t id, begin_ns;
+    size_t trigger;
+    bool is_told; // it was slow already
+};
+struct monitor_marked_thread {
+    uint32_t uid;
+    uint64_t seen_ns; // its last mark that was looked at
+};
+struct monitor_marked {
+    uint8_t identity[16];
+    bool is_there;
+    uint64_t marks; // that were made, at the last look
+    struct newer_seen seen;
+    struct {
+        BASE_VECTOR(struct monitor_marked_thread);
+    } threads;
+    struct {
+        BASE_VECTOR(struct monitor_open_work);
+    } works;
+};
+void monitor_marks_free(struct monitor *monitor);
+
 // processes.c: a segment that has no name.
 struct monitor_held {
     int fd;
@@ -74,6 +99,10 @@ struct monitor {
     struct {
         BASE_VECTOR(struct monitor_held);
     } held;
+    struct {
+        BASE_VECTOR(struct monitor_marked);
+    } marked;
+    uint64_t begin_ns; // marks from before are nobody's concern
 };
 
 struct monitor_window {
@@ -88,9 +117,10 @@ struct monitor_window {
     } bodies;
     struct {
         BASE_VECTOR(char *);
-    } ended;         // paths of files that may go
-    bool is_all;     // no folder or segment failed
-    bool is_changed; // there is something to be remembered
+    } ended;             // paths of files that may go
+    bool is_all;         // no folder or segment failed
+    bool is_passed_over; // not of the share of windows that is taken
+    bool is_changed;     // there is something to be remembered
 };
 
 // All segments, each part as monitor_window_add has it.
@@ -100,11 +130,18 @@ int monitor_segment_take(struct monitor_window *window, int fd, const char *name
                          struct base_error *error);
 void monitor_say_error(const struct monitor_window *window, const char *name, const struct base_error *error);
 bool monitor_segment_is_ring(int fd);
+// rings.c: all of them, as far as they were found. What `each` returns ends it, unless 0.
+typedef int monitor_each_segment(void *context, int fd, const char *name, struct base_error *error);
+int monitor_each_ring(struct monitor_window *window, monitor_each_segment *each, void *context,
+                      struct base_error *error);
 // More segments without a name, to be held.
 int monitor_processes_find(struct monitor_window *window, struct base_error *error);
 int monitor_processes(struct monitor_window *window, struct base_error *error);
 // After a window was taken: of those that nobody writes to, or of all.
 void monitor_processes_let_go(struct monitor *monitor, bool of_all);
+// flight.c: the segment that an agent in this process has mapped, by its path; malloc's. NULL: none.
+char *monitor_flight_segment(uint32_t pid, bool *has_agent);
+bool monitor_is_injected(uint32_t pid);
 bool monitor_note_is(const char *name);
 void monitor_note_take(struct monitor_window *window, int folder, const char *name);
 // A part of one process. It may be freed afterwards.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes whose environment has the agent and a folder for it, and whether they have a segment there.
+// Processes whose environment has the agent and a folder for it, and whether they have a segment there; and those into
+// which the agent was injected.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,13 +102,32 @@ static bool is_wanted(const struct lister *lister, const char *folder)
     return is_one;
 }
 
+// The folder of its segment; freed by the caller. NULL: no agent was injected.
+static char *folder_of_injected(uint32_t pid)
+{
+    bool has_agent;
+    char *segment = monitor_flight_segment(pid, &has_agent);
+    if (segment && has_agent && monitor_is_injected(pid)) {
+        *strrchr(segment, '/') = '\0';
+        return segment;
+    }
+    free(segment);
+    return NULL;
+}
+
 static void look_at(const struct lister *lister, uint32_t pid)
 {
     char command[COMMAND_BYTES];
-    char *folder = folder_of(lister, pid);
+    char *folder = folder_of_injected(pid);
+    const bool is_injected = folder != NULL;
+    if (!folder)
+        folder = folder_of(lister, pid);
     if (folder && is_wanted(lister, folder)) {
-        const struct monitor_process process = {
-            .pid = pid, .folder = folder, .command = command, .state = state_of(lister, pid, folder)};
+        const struct monitor_process process = {.pid = pid,
+                                                .folder = folder,
+                                                .command = command,
+                                                .state =
+                                                    is_injected ? MONITOR_INJECTED : state_of(lister, pid, folder)};
         command_of(lister, pid, command);
         lister->listed->of[process.state]++;
         lister->each(lister->context, &process);

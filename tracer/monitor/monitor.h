@@ -6,8 +6,18 @@
 #ifndef TRACER_MONITOR_MONITOR_H
 #define TRACER_MONITOR_MONITOR_H
 
+#include <sys/types.h>
+
 #include "formats/qut_agent.h"
 #include "tracer/upload/upload.h"
+
+// What happens in a process after which somebody wants to know what was before: a mark of that name (QUT_MARK_INSTANT
+// or QUT_MARK_BEGIN); or, with slow_ns, work from QUT_MARK_BEGIN with that name to QUT_MARK_END with the same id that
+// takes so long, or goes on for so long.
+struct monitor_trigger {
+    const char *name;
+    uint64_t slow_ns;
+};
 
 struct monitor_options {
     char *const *folders; // in which segments are
@@ -18,8 +28,18 @@ struct monitor_options {
     struct names_options names;  // where names are wanted; else no_files
     double cpu_share_most;       // of one core, that the monitor itself uses; 0: any
     double bytes_per_day_most;   // to the spool; 0: any
+    // wanted.window_share_percent: so many of windows, drawn by lot, are taken; of the others nothing goes to the spool
+    const struct monitor_trigger *triggers;
+    size_t trigger_count;
     void (*say)(void *context, const char *name, const char *text);
     void *context;
+};
+
+struct monitor_triggered {
+    uint64_t count;   // how often, since the last look
+    size_t trigger;   // the first of them
+    uint32_t pid;     // in this process, as it calls itself
+    uint64_t took_ns; // of work: so far
 };
 
 // Samples, of all that this spool ever had:
@@ -32,7 +52,7 @@ struct monitor_balance {
     uint64_t vanished;    // whose file went before that: what they had then is not known
     uint64_t told;        // that processes stored, as far as it was seen
     uint64_t in_windows;  // in requests that the spool took
-    uint64_t left_out;    // of other kinds than the one that is sent, or the agent's own
+    uint64_t left_out;    // of other kinds than the one that is sent, of windows that are not taken, or the agent's own
     uint64_t overwritten; // newer ones took their place
     uint64_t unreadable;  // of segments that are damaged
     uint64_t cut_off;     // of requests that had not reached the spool when the collector ended
@@ -56,14 +76,18 @@ unsigned monitor_keep_budget(struct monitor *monitor);
 // What the segments keep now, with all times: a .qtrace file of each that has samples, as a request of UPLOAD_FILE in
 // another spool. *taken: how many. -1, *error filled: that spool cannot take one.
 int monitor_rings(struct monitor *monitor, struct upload_spool *rings, uint64_t *taken, struct base_error *error);
+// Whether something of options.triggers has happened since the last look, or since the monitor began; of segments
+// without a name, in those that a window has found. -1, *error filled: no memory.
+int monitor_look(struct monitor *monitor, struct monitor_triggered *triggered, struct base_error *error);
 void monitor_balance(const struct monitor *monitor, struct monitor_balance *balance);
 
-// ---- processes that have the agent in their environment, and a folder for it
+// ---- processes that have the agent, and a folder for it
 
 enum monitor_preloaded {
     MONITOR_SAMPLES,    // it has a segment there
     MONITOR_NO_SEGMENT, // the agent is in it; it had no tick yet, or is left alone
     MONITOR_NO_AGENT,   // the agent is not in it: it is static, has other rights, or could not load it
+    MONITOR_INJECTED,   // it has a segment there, of an agent that monitor_inject has put into it
     MONITOR_PRELOADED_COUNT,
 };
 
@@ -81,5 +105,27 @@ struct monitor_listed {
 // Of these folders, or of any. -1, *error filled: there is no /proc.
 int monitor_list(char *const *folders, size_t count, void (*each)(void *context, const struct monitor_process *process),
                  void *context, struct monitor_listed *listed, struct base_error *error);
+
+// ---- processes that run already
+
+struct monitor_flight {
+    const char *agent_path; // absolute
+    const char *folder;     // absolute, without symbolic links; of monitor_eject: NULL is any
+    const char *settings;   // what stands behind it in $QUT_AGENT, "p=10000000;b=1048576", or ""
+};
+
+struct monitor_flight_figures {
+    uint64_t stopped_ns; // so long one thread stood still
+    uint64_t tables_made, tables_failed;
+    char no_tables[160]; // why none were made; "": they were, or were there
+    char cache[4096];    // where they are looked for; "": nowhere
+};
+
+// Puts the agent into it, which records into the folder as one that was preloaded does, but for children, and stays
+// when we end. Makes the tables that are missing, where it may. -1, *error filled: the process is as it was.
+int monitor_inject(pid_t pid, const struct monitor_flight *flight, struct monitor_flight_figures *figures,
+                   struct base_error *error);
+// Takes it out again: its segment is closed, and stays for the next window. -1, *error filled.
+int monitor_eject(pid_t pid, const struct monitor_flight *flight, struct base_error *error);
 
 #endif

@@ -30,12 +30,28 @@ static int take_request(void *context, const struct upload_request *request, str
     return 0;
 }
 
-// -1: the spool cannot take it. What is wrong with the segment is said.
-static int take_ring(struct ringer *ringer, int segment_fd, const char *name, struct base_error *error)
+// Also those that are in open chunks alone, where all of a thread's first seconds are: what is copied counts others
+// only.
+static bool has_samples(int fd)
 {
+    struct trace_segment_view view;
+    struct newer_told told = {.samples = 0};
+    if (trace_segment_map(&view, fd, false, NULL) != 0)
+        return true; // whoever copies it says what is wrong
+    const bool is_known = newer_count_told(&view, &told, NULL) == 0;
+    trace_segment_unmap(&view);
+    return !is_known || told.samples;
+}
+
+// -1: the spool cannot take it. What is wrong with the segment is said.
+static int take_ring(void *context, int segment_fd, const char *name, struct base_error *error)
+{
+    struct ringer *ringer = context;
     char path[NAME_BYTES];
     struct base_error why = {0};
     struct collect_result result;
+    if (!has_samples(segment_fd))
+        return 0;
     const int fd = memfd_create("qut-ring", MFD_CLOEXEC);
     if (fd < 0)
         return base_fail_errno(error, errno);
@@ -45,7 +61,7 @@ static int take_ring(struct ringer *ringer, int segment_fd, const char *name, st
         monitor_say_error(&ringer->window, name, &why);
     } else if (result.failed_writes) {
         monitor_say_error(&ringer->window, name, &result.first_failure);
-    } else if (result.sample_count) {
+    } else {
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         status = upload_make_file(path, take_request, ringer, error);
     }
@@ -53,14 +69,15 @@ static int take_ring(struct ringer *ringer, int segment_fd, const char *name, st
     return status;
 }
 
-static int take_folder(struct ringer *ringer, const char *folder, struct base_error *error)
+static int each_of_folder(struct monitor_window *window, const char *folder, monitor_each_segment *each, void *context,
+                          struct base_error *error)
 {
     DIR *stream = opendir(folder);
     int status = 0;
     if (!stream) {
         struct base_error why = {0};
         base_fail_errno(&why, errno);
-        monitor_say_error(&ringer->window, folder, &why);
+        monitor_say_error(window, folder, &why);
         return 0;
     }
     for (struct dirent *entry; status == 0 && (entry = readdir(stream)) != NULL;) {
@@ -68,7 +85,7 @@ static int take_folder(struct ringer *ringer, const char *folder, struct base_er
             continue;
         const int fd = openat(dirfd(stream), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd >= 0 && monitor_segment_is_ring(fd))
-            status = take_ring(ringer, fd, entry->d_name, error);
+            status = each(context, fd, entry->d_name, error);
         if (fd >= 0)
             close(fd);
     }
@@ -76,18 +93,27 @@ static int take_folder(struct ringer *ringer, const char *folder, struct base_er
     return status;
 }
 
-int monitor_rings(struct monitor *monitor, struct upload_spool *rings, uint64_t *taken, struct base_error *error)
+int monitor_each_ring(struct monitor_window *window, monitor_each_segment *each, void *context,
+                      struct base_error *error)
 {
-    const struct monitor_options *options = &monitor->options;
-    struct ringer ringer = {.window = {.monitor = monitor}, .rings = rings};
-    int status = monitor_processes_find(&ringer.window, error);
-    for (size_t i = 0; i < options->folder_count && status == 0; i++)
-        status = take_folder(&ringer, options->folders[i], error);
+    const struct monitor *monitor = window->monitor;
+    int status = 0;
+    for (size_t i = 0; i < monitor->options.folder_count && status == 0; i++)
+        status = each_of_folder(window, monitor->options.folders[i], each, context, error);
     for (size_t i = 0; i < monitor->held.count && status == 0; i++) {
         char name[NAME_BYTES];
         snprintf(name, sizeof name, "process %" PRIu32, monitor->held.items[i].pid);
-        status = take_ring(&ringer, monitor->held.items[i].fd, name, error);
+        status = each(context, monitor->held.items[i].fd, name, error);
     }
+    return status;
+}
+
+int monitor_rings(struct monitor *monitor, struct upload_spool *rings, uint64_t *taken, struct base_error *error)
+{
+    struct ringer ringer = {.window = {.monitor = monitor}, .rings = rings};
+    int status = monitor_processes_find(&ringer.window, error);
+    if (status == 0)
+        status = monitor_each_ring(&ringer.window, take_ring, &ringer, error);
     *taken = ringer.taken;
     return status;
 }

@@ -33,6 +33,7 @@ static bool is_left(int fd)
 static void settle(const struct monitor_window *window, struct trace *part, uint64_t missing, uint64_t lost)
 {
     struct trace_process *process = &part->processes[0];
+    part->is_complete = true; // that the process goes on is no loss, and what is one is counted
     part->overwritten_samples = missing;
     part->stored += missing;
     part->counts.hits += missing + lost;

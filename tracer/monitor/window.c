@@ -46,6 +46,8 @@ static int make_requests(struct monitor_window *window, const struct trace *trac
 // A request of OTLP has many processes, a push of Pyroscope one.
 int monitor_window_add(struct monitor_window *window, const struct trace *part, struct base_error *error)
 {
+    if (window->is_passed_over)
+        return 0;
     if (window->monitor->options.wanted.form != UPLOAD_OTLP)
         return make_requests(window, part, error);
     if (!window->has_parts && !trace_merge_begin(&window->merger))
@@ -177,9 +179,18 @@ static int take_window(struct monitor_window *window, struct base_error *error)
     return commit(window, error);
 }
 
+// By lot, so that what happens at certain times has the same chance as anything else; each host's lots are its own.
+static bool is_passed_over(const struct monitor *monitor, uint64_t now_ns)
+{
+    const unsigned percent = monitor->options.wanted.window_share_percent;
+    const char *host = monitor->options.wanted.labels.host;
+    return percent && base_hash_word(host ? base_hash_bytes(0, host, strlen(host)) : 0, now_ns) % 100 >= percent;
+}
+
 int monitor_window(struct monitor *monitor, struct base_error *error)
 {
     struct monitor_window window = {.monitor = monitor, .to_ns = base_clock_now_ns(), .is_all = true};
+    window.is_passed_over = is_passed_over(monitor, window.to_ns);
     if (monitor->is_open && settle_state(monitor, error) != 0)
         return -1;
     if (!monitor_state_copy(&window.next, &monitor->state))
@@ -237,7 +248,7 @@ struct monitor *monitor_open(const struct monitor_options *options, struct uploa
         base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "windows");
         return NULL;
     }
-    *monitor = (struct monitor){.options = *options, .spool = spool, .folder = -1};
+    *monitor = (struct monitor){.options = *options, .spool = spool, .folder = -1, .begin_ns = base_clock_now_ns()};
     if (open_folder(monitor, error) == 0) {
         monitor_rate_begin(monitor);
         return monitor;
@@ -254,6 +265,7 @@ void monitor_close(struct monitor *monitor)
         close(monitor->folder);
     monitor_processes_let_go(monitor, true);
     base_vector_free(&monitor->held.vector);
+    monitor_marks_free(monitor);
     monitor_state_free(&monitor->state);
     free(monitor->path);
     free(monitor->next_path);

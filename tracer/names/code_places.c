@@ -102,10 +102,39 @@ static bool find_all(struct names_places *places, const struct trace *trace, str
     return true;
 }
 
+// What stands for a text or a module of ours has its address: where memory lies, which is another place each time.
+static bool is_ours(const struct names_key *key)
+{
+    return key->way == NAMES_BY_LABEL || key->way == NAMES_BY_SOURCE || key->way == NAMES_BY_LEVELS;
+}
+
+// Those first, in the order of the nodes, so that the same trace has the same names in the same order each time.
+static bool sort_by_pc(struct names_places *places)
+{
+    size_t count = 0;
+    struct names_key *ours = malloc((places->count + 1) * sizeof *ours);
+    if (!ours)
+        return false;
+    for (size_t i = 0; i < places->count; i++)
+        if (is_ours(&places->items[i]))
+            ours[count++] = places->items[i];
+        else
+            places->items[i - count] = places->items[i];
+    const size_t rest = places->count - count;
+    bool done = symbols_sort_by_first_u64(places->items, rest, sizeof *places->items) == 0;
+    // A trace without a sample has no places at all, and no memory for them.
+    if (count) {
+        memmove(places->items + count, places->items, rest * sizeof *places->items);
+        memcpy(places->items, ours, count * sizeof *ours);
+    }
+    free(ours);
+    return done;
+}
+
 // By file, then by pc, so that each file is opened once and read in one direction.
 static bool sort(struct names_places *places)
 {
-    if (symbols_sort_by_first_u64(places->items, places->count, sizeof *places->items) != 0)
+    if (!sort_by_pc(places))
         return false;
     struct names_key *sorted = malloc((places->count + 1) * sizeof *sorted);
     size_t *starts = calloc(places->module_of_file.count + 2, sizeof *starts);

@@ -209,6 +209,19 @@ bool names_unit_function(struct names_unit *unit, uint64_t vaddr, Dwarf_Die *die
     return true;
 }
 
+bool names_unit_block(struct names_unit *unit, uint64_t vaddr, struct names_block *block)
+{
+    const struct names_range *function = names_ranges_find(&unit->functions, vaddr);
+    if (!function || !enter(unit, function->item))
+        return false;
+    const struct names_range *inner = names_ranges_find(&unit->blocks, vaddr);
+    Dwarf_Die *die = &unit->inlined.items[inner ? inner->item : 0].die;
+    Dwarf_Addr entry;
+    block->die = dwarf_dieoffset(die);
+    block->entry = dwarf_entrypc(die, &entry) == 0 ? entry : 0;
+    return true;
+}
+
 size_t names_unit_at(struct names_unit *unit, uint64_t vaddr,
                      struct names_inline_function functions[NAMES_INLINE_DEPTH_MAX])
 {

@@ -39,4 +39,17 @@ size_t names_unit_at(struct names_unit *unit, uint64_t vaddr,
 bool names_unit_function(struct names_unit *unit, uint64_t vaddr, Dwarf_Die *die);
 bool names_inlines_function(struct names_inlines *inlines, uint64_t vaddr, Dwarf_Die *die);
 
+// The innermost function, or inlined copy of one, whose code is at an address. False: there is none.
+struct names_block {
+    Dwarf_Off die;
+    uint64_t entry; // where its code begins
+};
+bool names_unit_block(struct names_unit *unit, uint64_t vaddr, struct names_block *block);
+
+// The units of a file: how many; the DIE that has the line table; all of one, until another is asked about. NULL: it
+// cannot be read.
+uint32_t names_inlines_units(const struct names_inlines *inlines);
+bool names_inlines_unit_die(struct names_inlines *inlines, uint32_t unit, Dwarf_Die *die);
+struct names_unit *names_inlines_enter(struct names_inlines *inlines, uint32_t unit);
+
 #endif

@@ -128,6 +128,17 @@ void names_inlines_close(struct names_inlines *inlines)
     free(inlines);
 }
 
+uint32_t names_inlines_units(const struct names_inlines *inlines)
+{
+    return (uint32_t)inlines->unit_offsets.count;
+}
+
+bool names_inlines_unit_die(struct names_inlines *inlines, uint32_t unit, Dwarf_Die *die)
+{
+    return (inlines->dwarf || open_dwarf(inlines)) &&
+           dwarf_offdie(inlines->dwarf, inlines->unit_offsets.items[unit], die);
+}
+
 static bool enter(struct names_inlines *inlines, uint32_t unit)
 {
     if (inlines->open_unit == unit)
@@ -137,8 +148,7 @@ static bool enter(struct names_inlines *inlines, uint32_t unit)
     if (inlines->kept_bytes > kept_max_bytes)
         close_dwarf(inlines);
     Dwarf_Die lines, die, split;
-    if ((!inlines->dwarf && !open_dwarf(inlines)) ||
-        !dwarf_offdie(inlines->dwarf, inlines->unit_offsets.items[unit], &lines))
+    if (!names_inlines_unit_die(inlines, unit, &lines))
         return false;
     // Of a skeleton the functions are in a file of their own.
     die = lines;
@@ -151,6 +161,11 @@ static bool enter(struct names_inlines *inlines, uint32_t unit)
     inlines->kept_bytes += inlines->unit.length_bytes;
     inlines->open_unit = unit;
     return true;
+}
+
+struct names_unit *names_inlines_enter(struct names_inlines *inlines, uint32_t unit)
+{
+    return enter(inlines, unit) ? &inlines->unit : NULL;
 }
 
 size_t names_inlines_at(struct names_inlines *inlines, uint64_t vaddr,

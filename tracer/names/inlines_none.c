@@ -2,7 +2,7 @@
 // A build without libdw.
 #include <stddef.h>
 
-#include "tracer/names/inlines.h"
+#include "tracer/names/lines.h"
 
 bool names_inlines_built(void)
 {
@@ -25,4 +25,15 @@ size_t names_inlines_at(struct names_inlines *inlines, uint64_t vaddr,
 {
     (void)inlines, (void)vaddr, (void)functions;
     return 0;
+}
+
+bool names_lines_find(struct names_inlines *inlines, const char *file, uint32_t line, struct names_lines *lines)
+{
+    (void)inlines, (void)file, (void)line, (void)lines;
+    return true;
+}
+
+void names_lines_free(struct names_lines *lines)
+{
+    (void)lines;
 }

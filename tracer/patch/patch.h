@@ -147,6 +147,8 @@ void patch_let_go(struct patch_process *process);
 // The process is a copy of `parent`'s, as fork makes one, at some moment since that was opened: what is in there, or
 // was, and stands in this one's code, is in here as well. 0 or -1.
 int patch_inherit(struct patch_process *process, const struct patch_process *parent, struct base_error *error);
+// What another process has put in, as it says: those whose bytes stand there are in. 0 or -1.
+int patch_adopt(struct patch_process *process, const struct patch_site *sites, size_t count, struct base_error *error);
 bool patch_is_in(const struct patch_process *process, uint64_t address);
 
 // What is in, ascending by address; until the next change.

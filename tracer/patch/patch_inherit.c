@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libqut/os/process.h"
+#include "libqut/target/live.h"
 #include "tracer/patch/inside.h"
 
 enum { PAGE_BYTES = 4096, PAST_MAX = 1 << 18 };
@@ -41,6 +42,19 @@ static int by_address(const void *a, const void *b)
     return x->site.address < y->site.address ? -1 : x->site.address > y->site.address;
 }
 
+static void settle(struct patch_process *process, size_t found)
+{
+    struct patch_installed *to = process->installed.items;
+    if (found)
+        qsort(to, found, sizeof *to, by_address);
+    // The same again: it was taken out and put in.
+    size_t kept = 0;
+    for (size_t i = 0; i < found; i++)
+        if (kept == 0 || to[kept - 1].site.address != to[i].site.address)
+            to[kept++] = to[i];
+    process->installed.count = kept;
+}
+
 int patch_inherit(struct patch_process *process, const struct patch_process *parent, struct base_error *error)
 {
     struct window window = {.pid = process->pid, .memory_fd = process->memory_fd, .start = UINT64_MAX};
@@ -58,14 +72,28 @@ int patch_inherit(struct patch_process *process, const struct patch_process *par
         to[found] = *from;
         to[found++].site.state = PATCH_IN;
     }
-    if (found)
-        qsort(to, found, sizeof *to, by_address);
-    // The same again: it was taken out and put in.
-    size_t kept = 0;
-    for (size_t i = 0; i < found; i++)
-        if (kept == 0 || to[kept - 1].site.address != to[i].site.address)
-            to[kept++] = to[i];
-    process->installed.count = kept;
+    settle(process, found);
+    return 0;
+}
+
+// Each of several that have the same address would stand there with bytes of its own.
+int patch_adopt(struct patch_process *process, const struct patch_site *sites, size_t count, struct base_error *error)
+{
+    struct window window = {.pid = process->pid, .memory_fd = process->memory_fd, .start = UINT64_MAX};
+    struct qut_target_error why;
+    if (!BASE_RESERVE(&process->installed, count))
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
+    if (target_live_refresh_maps(process->target, &why) != 0)
+        return base_fail(error, BASE_ERR_IO, "", 0, "%s", why.text);
+    size_t found = process->installed.count;
+    for (size_t i = 0; i < count; i++) {
+        struct patch_installed *to = &process->installed.items[found];
+        if (!stands_there(&window, &sites[i]) || !patch_identify(process, &sites[i], to))
+            continue;
+        to->site.state = PATCH_IN;
+        found++;
+    }
+    settle(process, found);
     return 0;
 }
 

@@ -12,9 +12,10 @@
 static const struct place_word {
     const char *word;
     enum qut_probe_kind kind;
-} place_words[] = {{"entry", QUT_PROBE_ENTRY}, {"return", QUT_PROBE_RETURN}, {"call", QUT_PROBE_ENTRY},
-                   {"timer", QUT_PROBE_TIMER}, {"begin", QUT_PROBE_BEGIN},   {"BEGIN", QUT_PROBE_BEGIN},
-                   {"end", QUT_PROBE_END},     {"END", QUT_PROBE_END}};
+} place_words[] = {{"entry", QUT_PROBE_ENTRY},   {"return", QUT_PROBE_RETURN}, {"call", QUT_PROBE_ENTRY},
+                   {"unwind", QUT_PROBE_UNWIND}, {"offset", QUT_PROBE_PLACE},  {"line", QUT_PROBE_PLACE},
+                   {"timer", QUT_PROBE_TIMER},   {"begin", QUT_PROBE_BEGIN},   {"BEGIN", QUT_PROBE_BEGIN},
+                   {"end", QUT_PROBE_END},       {"END", QUT_PROBE_END}};
 
 enum { PLACE_WORDS = sizeof place_words / sizeof *place_words };
 
@@ -71,6 +72,8 @@ static bool take_caller(struct probe_compiler *c, const struct probe_token *word
                probe_fail(c, word->at, word->length,
                           "it needs \"in\" and who calls, as in call:malloc in main; entry:malloc is called "
                           "by anybody");
+    if (place->kind == QUT_PROBE_PLACE)
+        return probe_fail(c, in.at, in.length, "this is a place within a function, whoever calls that");
     if (!is_call && place->kind == QUT_PROBE_ENTRY)
         return probe_fail(c, word->at, word->length, "calls out of one function: did you mean \"call\"?");
     while (c->next < c->length && c->text[c->next] && strchr(" \t\r\n", c->text[c->next]))
@@ -80,22 +83,65 @@ static bool take_caller(struct probe_compiler *c, const struct probe_token *word
     return take_pattern(c, &place->caller);
 }
 
+// Behind the last "+" of a pattern: how far behind the entry.
+static bool take_offset(struct probe_compiler *c, uint32_t at, struct probe_place *place)
+{
+    char *plus = strrchr(place->pattern, '+'), *end = NULL;
+    const uint32_t length = (uint32_t)strlen(place->pattern);
+    if (plus && plus[1] >= '0' && plus[1] <= '9')
+        place->offset_bytes = strtoull(plus + 1, &end, 0);
+    if (!end || *end || plus == place->pattern)
+        return probe_fail(c, at, length, "how far behind the entry? as in offset:malloc+0x1c");
+    if (place->offset_bytes > UINT32_MAX)
+        return probe_fail(c, at, length, "no function is that long");
+    *plus = '\0';
+    return true;
+}
+
+// [MODULE!]FILE:NUMBER: what is left of it is a pattern of all functions.
+static bool take_line(struct probe_compiler *c, uint32_t at, struct probe_place *place)
+{
+    char *text = place->pattern, *bang = strchr(text, '!'), *file = bang ? bang + 1 : text, *colon = strrchr(file, ':');
+    const size_t length = strlen(text), module_length = (size_t)(file - text);
+    char *end = NULL;
+    const unsigned long long line = colon && colon[1] >= '0' && colon[1] <= '9' ? strtoull(colon + 1, &end, 10) : 0;
+    if (!end || *end || colon == file || bang == text)
+        return probe_fail(c, at, (uint32_t)length, "which line? as in line:server.c:120");
+    if (line == 0 || line > INT32_MAX)
+        return probe_fail(c, at, (uint32_t)length, "no file has such a line");
+    *colon = '\0';
+    place->line = (uint32_t)line;
+    place->file = strdup(file);
+    place->pattern = malloc(module_length + 2);
+    if (place->pattern) {
+        memcpy(place->pattern, text, module_length);
+        memcpy(place->pattern + module_length, "*", 2);
+    }
+    free(text);
+    return (place->file && place->pattern) || probe_no_memory(c);
+}
+
 static bool take_place(struct probe_compiler *c, struct probe_place *place)
 {
     const struct probe_token word = c->token;
-    const bool is_call = probe_is_name(c, "call");
+    const bool is_call = probe_is_name(c, "call"), is_line = probe_is_name(c, "line");
     if (!take_kind(c, &place->kind))
         return false;
     if (!qut_probe_is_inside(place->kind) && place->kind != QUT_PROBE_TIMER)
         return probe_next(c);
     if (c->next >= c->length || c->text[c->next] != ':')
         return probe_fail(c, word.at, word.length, "it needs \":\" and %s",
-                          place->kind == QUT_PROBE_TIMER ? "a time, as in timer:1s"
-                          : is_call                      ? "functions, as in call:malloc in main"
-                                                         : "functions, as in entry:malloc");
+                          place->kind == QUT_PROBE_TIMER   ? "a time, as in timer:1s"
+                          : is_call                        ? "functions, as in call:malloc in main"
+                          : is_line                        ? "a line, as in line:server.c:120"
+                          : place->kind == QUT_PROBE_PLACE ? "a place, as in offset:malloc+0x1c"
+                                                           : "functions, as in entry:malloc");
     c->next++;
+    const uint32_t at = c->next;
     if (place->kind != QUT_PROBE_TIMER)
-        return take_pattern(c, &place->pattern) && take_caller(c, &word, is_call, place);
+        return take_pattern(c, &place->pattern) &&
+               (place->kind != QUT_PROBE_PLACE || (is_line ? take_line : take_offset)(c, at, place)) &&
+               take_caller(c, &word, is_call, place);
     if (!probe_next(c))
         return false;
     if (c->token.kind != PROBE_TOKEN_NUMBER || !c->token.has_unit)
@@ -106,7 +152,7 @@ static bool take_place(struct probe_compiler *c, struct probe_place *place)
     return probe_next(c);
 }
 
-static bool take_places(struct probe_compiler *c)
+bool probe_take_places(struct probe_compiler *c)
 {
     do {
         if (c->script->places.count == PROBE_PLACES_MAX)
@@ -205,7 +251,7 @@ static bool take_variant(struct probe_compiler *c, const struct probe_variant *v
 {
     struct probe_source was;
     const size_t first = c->first_place = c->script->places.count;
-    const bool done = probe_source_enter(c, &was, variant->places) && take_places(c);
+    const bool done = probe_source_enter(c, &was, variant->places) && probe_take_places(c);
     probe_source_leave(c, &was);
     if (!done)
         return false;
@@ -242,8 +288,7 @@ static bool is_alike(const struct probe_place *a, const struct probe_place *b)
            (!a->caller || !b->caller ? a->caller == b->caller : strcmp(a->caller, b->caller) == 0);
 }
 
-// The numbers of the programs of a clause's places, which are made next. Returns the number behind them.
-static uint32_t number_programs(struct probe_compiler *c, size_t first)
+uint32_t probe_number_programs(struct probe_compiler *c, size_t first)
 {
     struct probe_place *places = c->script->places.items;
     uint32_t next = (uint32_t)c->programs.count;
@@ -262,11 +307,11 @@ static bool take_clause(struct probe_compiler *c)
     if (builtin)
         return take_builtin_clause(c, builtin);
     const size_t first = c->first_place = c->script->places.count;
-    if (!take_places(c))
+    if (!probe_take_places(c))
         return false;
     const uint32_t body = c->next;
     const struct probe_token token = c->token;
-    const uint32_t end = number_programs(c, first);
+    const uint32_t end = probe_number_programs(c, first);
     for (size_t i = first; c->programs.count < end; i++) {
         const struct probe_place *place = &c->script->places.items[i];
         if (place->program != c->programs.count) // made already
@@ -299,7 +344,7 @@ static void *put(void *to, const void *from, size_t bytes)
     return (char *)to + bytes;
 }
 
-static bool make_image(struct probe_compiler *c)
+bool probe_make_image(struct probe_compiler *c)
 {
     const size_t sizes[] = {sizeof(struct qut_probe_header), c->programs.count * sizeof *c->programs.items,
                             c->maps.count * sizeof *c->maps.items,
@@ -358,7 +403,8 @@ int probe_compile_with(const char *text, size_t length, struct probe_resolver *r
         is_good = probe_fail_here(&c, "a probe, as entry:NAME { @ = count() }");
     while (is_good && c.token.kind != PROBE_TOKEN_END)
         is_good = take_clause(&c);
-    is_good = is_good && maps_are_filled(&c) && take_own_after(&c) && make_image(&c) && verify(&c);
+    is_good = is_good && maps_are_filled(&c) && take_own_after(&c) && probe_mark_exceptions(&c) &&
+              probe_make_image(&c) && verify(&c);
     base_vector_free(&c.programs.vector);
     base_vector_free(&c.maps.vector);
     base_vector_free(&c.code.vector);
@@ -370,6 +416,7 @@ void probe_script_free(struct probe_script *script)
     for (size_t i = 0; i < script->places.count; i++) {
         free(script->places.items[i].pattern);
         free(script->places.items[i].caller);
+        free(script->places.items[i].file);
     }
     for (size_t i = 0; i < script->maps.count; i++)
         free(script->maps.items[i].name);

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bytecode/maps.h"
+#include "bytecode/verify.h"
 #include "tracer/probe/values.h"
 
 // ---- programs
@@ -80,20 +82,19 @@ static void print_text(FILE *out, const char *text)
 
 struct done { // of a program, as bits
     uint64_t added, looked_up, printed, cleared, records;
-    bool stacks;
+    bool stacks, paths;
 };
 
-// Which map, or record, a call is about is the constant that r1 has: it was moved there last.
-static struct done done_by(const struct qut_probe_instruction *code, uint32_t count)
+// Which map, or record, a call is about is the constant that r1 has, as the verifier knows it.
+static struct done done_by(const struct qut_probe_instruction *code, uint32_t count,
+                           const struct bytecode_workspace *known)
 {
-    enum { FIRST = 1, MOVE = QUT_PROBE_CLASS_ALU64 | QUT_PROBE_MOV };
     struct done done = {.added = 0};
-    uint32_t constant = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct qut_probe_instruction *one = &code[i];
-        if (one->opcode == MOVE && qut_probe_destination(one) == FIRST)
-            constant = (uint32_t)one->immediate & 63;
-        const uint64_t bit = UINT64_C(1) << constant;
+        int32_t constant;
+        bytecode_constant(known, i, 1, &constant);
+        const uint64_t bit = UINT64_C(1) << ((uint32_t)constant & 63);
         if (one->opcode == QUT_PROBE_OP_CALL)
             switch (one->immediate) {
             case QUT_PROBE_AGGREGATE: done.added |= bit; break;
@@ -102,6 +103,7 @@ static struct done done_by(const struct qut_probe_instruction *code, uint32_t co
             case QUT_PROBE_PRINT: done.printed |= bit; break;
             case QUT_PROBE_CLEAR: done.cleared |= bit; break;
             case QUT_PROBE_STACK: done.stacks = true; break;
+            case QUT_PROBE_PATH: done.paths = true; break;
             default: break;
             }
         i += one->opcode == QUT_PROBE_OP_WIDE;
@@ -121,14 +123,26 @@ static void explain_maps_of(FILE *out, const struct probe_script *script, const 
         fputc('\n', out);
 }
 
-static void explain_program(FILE *out, const struct probe_script *script, uint32_t program)
+static void explain_program(FILE *out, const struct probe_script *script, uint32_t program,
+                            struct bytecode_workspace *known)
 {
     uint32_t count;
+    const struct qut_probe_image image = qut_probe_parts(script->image);
     const struct qut_probe_instruction *code = code_of(script, program, &count);
-    const struct done done = done_by(code, count);
-    explain_fields(out, qut_probe_parts(script->image).programs[program].fields, most_of(code, count, true));
+    const uint32_t kind = image.programs[program].kind;
+    if (qut_probe_is_mark(kind)) {
+        fputs(kind == QUT_PROBE_THROWS ? "    notes that calls further out may be left\n"
+                                       : "    finds out which calls were left\n",
+              out);
+        return;
+    }
+    bytecode_look(&image, program, known);
+    const struct done done = done_by(code, count, known);
+    explain_fields(out, image.programs[program].fields, most_of(code, count, true));
     if (done.stacks)
         fputs("    takes the stack of who called it\n", out);
+    if (done.paths)
+        fputs("    asks the kernel what a descriptor is\n", out);
     explain_maps_of(out, script, "    changes", done.added);
     explain_maps_of(out, script, "    looks up", done.looked_up);
     explain_maps_of(out, script, "    prints", done.printed);
@@ -161,8 +175,24 @@ static void explain_place(FILE *out, const struct probe_place *place, const stru
     case QUT_PROBE_TIMER: fprintf(out, "every %" PRIu64 " ms, in the tool", place->period_ns / 1000000); return;
     default: break;
     }
-    const bool is_entry = place->kind == QUT_PROBE_ENTRY;
-    fputs(is_entry ? "whenever " : "whenever it has returned from ", out);
+    if (place->kind == QUT_PROBE_PLACE) {
+        if (place->file) {
+            fprintf(out, "whenever it comes to line %" PRIu32 " of %s, in each function that has code of it",
+                    place->line, place->file);
+            const char *name = strchr(place->pattern, '!');
+            if (name)
+                fprintf(out, ", of \"%.*s\"", (int)(name - place->pattern), place->pattern);
+            return;
+        }
+        fprintf(out, "whenever it comes to the place 0x%" PRIx64 " bytes behind the entry of ", place->offset_bytes);
+        explain_functions(out, place->pattern, counts ? &counts->functions : NULL);
+        return;
+    }
+    const bool is_entry = place->kind == QUT_PROBE_ENTRY || qut_probe_is_mark(place->kind);
+    fputs(is_entry                          ? "whenever "
+          : place->kind == QUT_PROBE_UNWIND ? "whenever it was left, and has not returned, from "
+                                            : "whenever it has returned from ",
+          out);
     explain_functions(out, place->pattern, counts ? &counts->functions : NULL);
     if (!place->caller) {
         fputs(is_entry ? " is entered" : "", out);
@@ -189,9 +219,12 @@ char *probe_explain(const struct probe_script *script, const struct probe_counts
     size_t size;
     struct bytecode_maps maps;
     const struct qut_probe_image image = qut_probe_parts(script->image);
-    FILE *out = open_memstream(&shown, &size);
-    if (!out)
+    struct bytecode_workspace *known = malloc(sizeof *known);
+    FILE *out = known ? open_memstream(&shown, &size) : NULL;
+    if (!out) {
+        free(known);
         return NULL;
+    }
     for (uint32_t program = 0; program < image.header->program_count; program++) {
         const char *between = "";
         for (size_t i = 0; i < script->places.count; i++)
@@ -201,8 +234,9 @@ char *probe_explain(const struct probe_script *script, const struct probe_counts
                 between = ", and\n";
             }
         fputs(":\n", out);
-        explain_program(out, script, program);
+        explain_program(out, script, program, known);
     }
+    free(known);
     bytecode_maps_lay_out(&maps, &image);
     for (uint32_t i = 0; i < maps.map_count; i++)
         explain_map(out, script, &maps, i);

@@ -156,6 +156,19 @@ bool probe_block(struct probe_compiler *c);
 enum { PROBE_AGGREGATIONS = 7 };
 void probe_aggregation_names(const char *names[PROBE_AGGREGATIONS]);
 
+// ---- unwind.c
+
+// What "unwind" needs, behind all other places and programs.
+bool probe_mark_exceptions(struct probe_compiler *c);
+
+// ---- compile.c
+
+bool probe_take_places(struct probe_compiler *c); // behind the script's others
+// The numbers of the programs of a clause's places, from the first one on, which are made next. Returns the number
+// behind them.
+uint32_t probe_number_programs(struct probe_compiler *c, size_t first);
+bool probe_make_image(struct probe_compiler *c); // of what was made; false: no memory
+
 // ---- hint.c
 
 // The word of a list that the token may have meant, as a sentence; "" if none is near.

@@ -7,10 +7,11 @@
 
 const uint64_t *probe_part_at(const struct probe_parts *parts, const uint64_t *words, uint32_t index)
 {
-    uint32_t behind = 0;
-    for (uint32_t i = parts->count; i-- > index + 1;)
-        behind += parts->items[i].words;
-    return words + behind;
+    const uint32_t first = parts->is_in_order ? 0 : index + 1, end = parts->is_in_order ? index : parts->count;
+    uint32_t before = 0;
+    for (uint32_t i = first; i < end; i++)
+        before += parts->items[i].words;
+    return words + before;
 }
 
 struct probe_part_text probe_part_text(const uint64_t *words, uint32_t count)

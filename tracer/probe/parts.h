@@ -7,7 +7,7 @@
 
 enum { PROBE_PART_TEXT_MAX = QUT_PROBE_READ_BYTES_MAX };
 
-// The part's words: the last one stands first.
+// The part's words: those of the last one stand first, or of the first one, as the parts say.
 const uint64_t *probe_part_at(const struct probe_parts *parts, const uint64_t *words, uint32_t index);
 
 // With "?" where there are characters that a terminal would obey.

@@ -19,12 +19,16 @@ struct probe_part { // of a key, or of a record
 struct probe_parts { // in memory the last one comes first
     struct probe_part items[8];
     uint32_t count, words;
+    bool is_in_order; // in memory the first one does
 };
 
 struct probe_place { // where a program runs
     enum qut_probe_kind kind;
-    char *pattern; // [MODULE!]GLOB, of entries and returns; else NULL
-    char *caller;  // likewise, of calls out of such functions alone; NULL: of all
+    char *pattern;         // [MODULE!]GLOB, of entries and returns; else NULL
+    char *caller;          // likewise, of calls out of such functions alone; NULL: of all
+    uint64_t offset_bytes; // of PLACE: behind the entries of the pattern's functions
+    char *file;            // of PLACE: where the code of a line of this file begins; NULL: an offset is meant
+    uint32_t line;
     uint64_t period_ns;
     uint32_t program;
     bool is_resolved; // its program is made for those functions of the pattern that the resolver knew

@@ -93,6 +93,43 @@ static void print_key(FILE *out, const struct probe_map *known, const uint64_t *
     fputs(known->key.count ? "]" : "", out);
 }
 
+static bool print_stack_in_line(FILE *out, struct probe_stacks *stacks, uint64_t number)
+{
+    const char *const *frames;
+    const size_t count = probe_stack_frames(stacks, number, &frames);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%s%s", i ? " <- " : "", frames[i]);
+    if (!count)
+        fputs(probe_stack_name(number).text, out);
+    return count || !number;
+}
+
+char *probe_show_key(const struct probe_map *map, const uint64_t *key, struct probe_stacks *stacks, bool *is_known)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    *is_known = true;
+    if (!out)
+        return NULL;
+    fprintf(out, "@%s", map->name);
+    for (uint32_t i = 0; i < map->key.count; i++) {
+        const uint64_t *part = probe_part_at(&map->key, key, i);
+        fputs(i ? ", " : "[", out);
+        if (map->key.items[i].type == PROBE_TEXT)
+            fputs(probe_part_text(part, map->key.items[i].words).bytes, out);
+        else if (map->key.items[i].type == PROBE_STACK)
+            *is_known &= print_stack_in_line(out, stacks, *part);
+        else
+            fprintf(out, "%" PRId64, (int64_t)*part);
+    }
+    fputs(map->key.count ? "]" : "", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static void print_cell(FILE *out, const struct qut_probe_map *map, uint32_t cell, uint32_t cells)
 {
     const int64_t begin = bytecode_maps_cell_begin(map, cell);

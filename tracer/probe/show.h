@@ -33,6 +33,10 @@ struct probe_stacks {
 void probe_show_stack(FILE *out, struct probe_stacks *stacks, uint64_t number);
 void probe_show_stack_json(struct base_json *json, struct probe_stacks *stacks, uint64_t number);
 
+// "@name[KEY, ...]" within a line: of a stack its frames, the innermost one first, with " <- " between. malloc's; NULL:
+// no memory. *is_known: whether somebody has the frames of all its stacks; else there are numbers.
+char *probe_show_key(const struct probe_map *map, const uint64_t *key, struct probe_stacks *stacks, bool *is_known);
+
 // A line for each key, or a histogram. -1: no memory.
 int probe_show_map(FILE *out, const struct probe_script *script, const struct bytecode_maps *maps, uint32_t map,
                    struct probe_stacks *stacks);

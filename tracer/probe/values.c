@@ -14,12 +14,11 @@ enum { TEXT_BYTES = 64, WORD_BYTES = 8, UNARY_MAX = 64 };
 static const struct field {
     const char *name;
     enum qut_probe_field field;
-} fields[] = {{"arg0", QUT_PROBE_ARG0},     {"arg1", QUT_PROBE_ARG0 + 1},
-              {"arg2", QUT_PROBE_ARG0 + 2}, {"arg3", QUT_PROBE_ARG0 + 3},
-              {"arg4", QUT_PROBE_ARG0 + 4}, {"arg5", QUT_PROBE_ARG5},
-              {"retval", QUT_PROBE_RETVAL}, {"duration", QUT_PROBE_DURATION},
-              {"time", QUT_PROBE_TIME},     {"tid", QUT_PROBE_TID},
-              {"pid", QUT_PROBE_PID}};
+} fields[] = {{"arg0", QUT_PROBE_ARG0},     {"arg1", QUT_PROBE_ARG0 + 1},     {"arg2", QUT_PROBE_ARG0 + 2},
+              {"arg3", QUT_PROBE_ARG0 + 3}, {"arg4", QUT_PROBE_ARG0 + 4},     {"arg5", QUT_PROBE_ARG5},
+              {"retval", QUT_PROBE_RETVAL}, {"duration", QUT_PROBE_DURATION}, {"time", QUT_PROBE_TIME},
+              {"tid", QUT_PROBE_TID},       {"pid", QUT_PROBE_PID},           {"errno", QUT_PROBE_ERRNO},
+              {"random", QUT_PROBE_RANDOM}};
 
 static const struct number_at { // in the program's memory
     const char *name;
@@ -42,7 +41,7 @@ const char *probe_field_name(uint32_t field)
 
 static bool unknown_name(struct probe_compiler *c, const struct probe_token *token)
 {
-    const char *words[FIELDS + NUMBERS + 3 + PROBE_BUILTIN_VALUES + PROBE_AGGREGATIONS],
+    const char *words[FIELDS + NUMBERS + 4 + PROBE_BUILTIN_VALUES + PROBE_AGGREGATIONS],
         *aggregations[PROBE_AGGREGATIONS];
     size_t count = 0;
     probe_aggregation_names(aggregations);
@@ -60,6 +59,7 @@ static bool unknown_name(struct probe_compiler *c, const struct probe_token *tok
     for (size_t i = 0; i < NUMBERS; i++)
         words[count++] = numbers_at[i].name;
     words[count++] = "str";
+    words[count++] = "path";
     words[count++] = "args";
     words[count++] = "stack";
     for (enum probe_builtin_value i = 0; i < PROBE_BUILTIN_VALUES; i++)
@@ -76,8 +76,9 @@ static bool take_field(struct probe_compiler *c, const struct field *field, stru
     if (!(qut_probe_fields_of(c->kind) & bit))
         return probe_fail(c, o->at, o->length, "%s is known in \"%s\" only", field->name,
                           qut_probe_fields_of(QUT_PROBE_ENTRY) & bit
-                              ? qut_probe_fields_of(QUT_PROBE_RETURN) & bit ? "entry and return" : "entry"
-                              : "return");
+                              ? qut_probe_fields_of(QUT_PROBE_RETURN) & bit ? "entry and return" : "entry and offset"
+                          : qut_probe_fields_of(QUT_PROBE_UNWIND) & bit ? "return and unwind"
+                                                                        : "return");
     o->where = PROBE_FIELD;
     o->number = field->field;
     return probe_next(c) &&
@@ -89,7 +90,7 @@ static bool take_field(struct probe_compiler *c, const struct field *field, stru
 static bool needs_inside(struct probe_compiler *c, const struct probe_token *name)
 {
     return qut_probe_is_inside(c->kind) ||
-           probe_fail(c, name->at, name->length, "the program's memory is read in \"entry\" and \"return\" only");
+           probe_fail(c, name->at, name->length, "the program is looked at in \"entry\" and \"return\" only");
 }
 
 static bool take_address(struct probe_compiler *c, const struct probe_token *name, struct probe_operand *address)
@@ -115,14 +116,15 @@ static bool read_number(struct probe_compiler *c, const struct number_at *number
                                             (int16_t)(8 * number->bytes), 0);
 }
 
-static bool read_text(struct probe_compiler *c, struct probe_operand *o)
+// The text at an address, or what a descriptor is.
+static bool read_text(struct probe_compiler *c, enum qut_probe_helper helper, struct probe_operand *o)
 {
     const struct probe_token name = c->token;
     struct probe_operand address;
     int64_t bytes = TEXT_BYTES;
     if (!take_address(c, &name, &address))
         return false;
-    if (address.array_bytes &&
+    if (helper == QUT_PROBE_STRING && address.array_bytes &&
         address.array_bytes < TEXT_BYTES) // an array of characters: what is behind it is none of it
         bytes = address.array_bytes + 1;
     if (probe_is_sign(c, ",")) {
@@ -140,7 +142,7 @@ static bool read_text(struct probe_compiler *c, struct probe_operand *o)
     o->number = bytes;
     o->words = ((uint32_t)bytes + WORD_BYTES - 1) / WORD_BYTES;
     return probe_take_sign(c, ")") && probe_take_words(c, o->words, name.at, name.length, &o->word) &&
-           probe_stack_address(c, 1, o->word) && probe_load_number(c, 2, bytes) && probe_call(c, QUT_PROBE_STRING);
+           probe_stack_address(c, 1, o->word) && probe_load_number(c, 2, bytes) && probe_call(c, helper);
 }
 
 // ---- stacks
@@ -283,7 +285,9 @@ static bool named(struct probe_compiler *c, struct probe_operand *o)
     if (number)
         done = read_number(c, number, o);
     else if (probe_is_name(c, "str"))
-        done = read_text(c, o);
+        done = read_text(c, QUT_PROBE_STRING, o);
+    else if (probe_is_name(c, "path"))
+        done = read_text(c, QUT_PROBE_PATH, o);
     else if (probe_is_name(c, "stack"))
         done = take_stack(c, o);
     else

@@ -8,6 +8,7 @@
 #include "formats/qut_probe_live.h"
 #include "tracer/probe/show.h"
 #include "tracer/probing/probing.h"
+#include "tracer/probing/track.h"
 
 // Stacks are shown by their numbers as long as their frames are not known, at the latest until the recording is over.
 // What was shown so is kept, and told then.
@@ -33,6 +34,7 @@ struct probing {
     pthread_t thread;
     _Atomic bool is_over;
     struct probing_stacks noted;
+    struct track track;
     bool is_over_told; // that it is over its budget
     bool has_failed;   // something could not be shown
 };

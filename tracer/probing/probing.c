@@ -47,6 +47,7 @@ static void lay_out(struct probing *probing)
     live->base_ticks = traced_ticks();
     live->base_ns = base_clock_now_ns();
     live->budget_permille = probing->options.budget_permille;
+    live->flags = probing->options.interprets ? QUT_PROBE_LIVE_INTERPRETS : 0;
     for (size_t i = 0; i < script->places.count; i++)
         if (script->places.items[i].caller)
             live->called_programs |= UINT32_C(1) << script->places.items[i].program;
@@ -85,6 +86,7 @@ static void forget(struct probing *probing)
     if (probing->memory.memory_fd >= 0)
         close(probing->memory.memory_fd);
     pthread_mutex_destroy(&probing->memory.lock);
+    probing_track_free(&probing->track, probing->options.script);
     base_vector_free(&probing->noted.vector);
     free(probing->due_ns);
     free(probing);
@@ -121,6 +123,20 @@ static void look_for_over(struct probing *probing)
     probing->options.say_over(&over);
 }
 
+static void look_at_values(struct probing *probing)
+{
+    struct track *track = &probing->track;
+    const uint64_t every_ns = probing->options.every_ns, now_ns = base_clock_now_ns();
+    if (!every_ns || !probing_track_is_open(track))
+        return;
+    probing_track_early(track);
+    if (now_ns < track->due_ns)
+        return;
+    probing_track_values(track, probing->options.script, &probing->maps, probing->options.live, false);
+    track->due_ns =
+        track->due_ns ? track->due_ns + every_ns * (1 + (now_ns - track->due_ns) / every_ns) : now_ns + every_ns;
+}
+
 static void *run(void *context)
 {
     struct probing *probing = context;
@@ -129,6 +145,7 @@ static void *run(void *context)
         probing_drain(probing);
         run_timers(probing);
         look_for_over(probing);
+        look_at_values(probing);
         fflush(probing->options.out);
         nanosleep(&nap, NULL);
     }
@@ -181,6 +198,18 @@ struct traced_probe *probing_memory(struct probing *probing)
     return &probing->memory;
 }
 
+int probing_collect(struct probing *probing, int file_fd, struct base_error *error)
+{
+    return probing_track_open(&probing->track, probing->options.script, file_fd, error);
+}
+
+static struct probing_track_result end_track(struct probing *probing, struct probe_stacks *stacks)
+{
+    if (probing_track_is_open(&probing->track))
+        probing_track_values(&probing->track, probing->options.script, &probing->maps, stacks, true);
+    return probing_track_close(&probing->track, probing->options.script);
+}
+
 struct probing_result probing_end(struct probing *probing, struct probe_stacks *stacks)
 {
     atomic_store_explicit(&probing->is_over, true, memory_order_release);
@@ -189,11 +218,16 @@ struct probing_result probing_end(struct probing *probing, struct probe_stacks *
     look_for_over(probing);
     probing_stacks_tell(probing, stacks);
     probing_run_all(probing, QUT_PROBE_END);
+    const struct probing_track_result track = end_track(probing, stacks);
     probing_show_all(probing);
     const struct probing_result result = {
+        .track = track,
         .is_whole = fflush(probing->options.out) == 0 && !ferror(probing->options.out) && !probing->has_failed,
         .is_over = probing->is_over_told,
+        .interpreted = __atomic_load_n(&probing->live->interpreted, __ATOMIC_RELAXED),
+        .interpreted_error = (int)__atomic_load_n(&probing->live->interpreted_error, __ATOMIC_RELAXED),
         .lost_records = __atomic_load_n(&probing->live->lost, __ATOMIC_RELAXED) + probing->skipped,
+        .unlisted_calls = __atomic_load_n(&probing->live->unlisted, __ATOMIC_RELAXED),
         .untold_stacks = probing->noted.untold,
         .unknown_stacks = probing->noted.unknown};
     forget(probing);

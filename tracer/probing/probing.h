@@ -32,7 +32,9 @@ struct probing_options {
     enum probing_form form;
     struct probe_stacks *live; // knows some stacks before the end; asked by a thread of ours. NULL: nobody
     uint32_t budget_permille;  // of each process's processor time; 0: none
+    bool interprets;           // no process makes machine code of its programs
     void (*say_over)(const struct probing_over *over); // once, by a thread of ours; with a budget only
+    uint64_t every_ns;                                 // values of maps for a trace, so often; 0: nobody wants them
 };
 
 // Runs the programs of `begin` first. NULL: *error.
@@ -40,10 +42,27 @@ struct probing *probing_begin(const struct probing_options *options, struct base
 // What traced processes are told; its programs are the caller's to fill in. Until the end.
 struct traced_probe *probing_memory(struct probing *probing);
 
+// There is a file for values now (every_ns): maps as counters, lines of printf as instants, as a trace of this process.
+// The descriptor, of an empty file, is the script's from now on. -1: *error.
+int probing_collect(struct probing *probing, int file_fd, struct base_error *error);
+
+struct probing_track_result {
+    bool is_made;                     // there is a file; `failure`: whether all could be written
+    uint64_t counters, lines;         // that are in it
+    uint64_t other_keys;              // that have no counter: they never were among the greatest
+    uint64_t lost_values, lost_lines; // that had no room
+    bool is_short;                    // of memory: not all is there
+    struct base_error failure;        // of writing the file
+};
+
 struct probing_result {
+    struct probing_track_result track;
     bool is_over;            // its budget
     bool is_whole;           // all could be written
+    uint64_t interpreted;    // processes that could not make machine code of programs, and have interpreted them
+    int interpreted_error;   // why, as an errno
     uint64_t lost_records;   // of printf, that had no room
+    uint64_t unlisted_calls; // of which it is not known whether they were left
     uint64_t untold_stacks;  // times that one was shown by its number and could not be kept, to be told at the end
     uint64_t unknown_stacks; // times that one was shown by its number at the end, since nobody has its frames
 };

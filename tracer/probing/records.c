@@ -7,10 +7,25 @@
 
 static const uint64_t patience_ns = 1000000000; // with a thread that has taken a slot: it may have been killed
 
+static void show_text(struct probing *probing, const char *text, size_t size)
+{
+    if (probing->options.every_ns)
+        probing_track_line(&probing->track, text, size);
+    if (probing->options.form != PROBING_JSON) {
+        fwrite(text, 1, size, probing->running);
+        return;
+    }
+    struct base_json json = {.stream = probing->options.out};
+    base_json_open(&json, NULL, '{');
+    base_json_string(&json, "printf", text);
+    base_json_close(&json, '}');
+    fputc('\n', probing->options.out);
+}
+
 void probing_show_record(struct probing *probing, uint32_t record, const uint64_t *words)
 {
     struct probe_stacks *stacks = &probing->noted.stacks;
-    if (probing->options.form != PROBING_JSON) {
+    if (probing->options.form != PROBING_JSON && !probing->options.every_ns) {
         probe_show_record(probing->running, probing->options.script, record, words, stacks);
         return;
     }
@@ -18,13 +33,9 @@ void probing_show_record(struct probing *probing, uint32_t record, const uint64_
     size_t size = 0;
     FILE *memory = open_memstream(&text, &size);
     if (memory) {
-        struct base_json json = {.stream = probing->options.out};
         probe_show_record(memory, probing->options.script, record, words, stacks);
         probing->has_failed |= fclose(memory) != 0;
-        base_json_open(&json, NULL, '{');
-        base_json_string(&json, "printf", text ? text : "");
-        base_json_close(&json, '}');
-        fputc('\n', probing->options.out);
+        show_text(probing, text ? text : "", text ? size : 0);
     }
     probing->has_failed |= !memory;
     free(text);

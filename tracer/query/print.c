@@ -10,29 +10,29 @@
 
 // ---- JSON: an array of objects
 
-static int print_json(sqlite3_stmt *statement, FILE *output)
+static enum query_printed print_json(const struct query_rows *rows, FILE *output)
 {
     struct base_json json = {.stream = output};
     int status;
     base_json_open(&json, NULL, '[');
-    while ((status = sqlite3_step(statement)) == SQLITE_ROW) {
+    while ((status = rows->next(rows->context)) > 0) {
         if (json.has_members)
             fputc('\n', output);
         base_json_open(&json, NULL, '{');
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            const char *name = sqlite3_column_name(statement, i);
-            switch (sqlite3_column_type(statement, i)) {
-            case SQLITE_INTEGER: base_json_integer(&json, name, sqlite3_column_int64(statement, i)); break;
-            case SQLITE_FLOAT: base_json_short_real(&json, name, sqlite3_column_double(statement, i)); break;
-            case SQLITE_NULL: base_json_null(&json, name); break;
-            default: base_json_string(&json, name, (const char *)sqlite3_column_text(statement, i)); break;
+        for (int i = 0; i < rows->column_count; i++) {
+            const char *name = rows->name(rows->context, i);
+            switch (rows->type(rows->context, i)) {
+            case QUERY_INTEGER: base_json_integer(&json, name, rows->integer(rows->context, i)); break;
+            case QUERY_REAL: base_json_short_real(&json, name, rows->real(rows->context, i)); break;
+            case QUERY_NULL: base_json_null(&json, name); break;
+            default: base_json_string(&json, name, rows->text(rows->context, i)); break;
             }
         }
         base_json_close(&json, '}');
     }
     base_json_close(&json, ']');
     fputc('\n', output);
-    return status;
+    return status == 0 ? QUERY_PRINTED : QUERY_FAILED;
 }
 
 // ---- CSV
@@ -52,26 +52,26 @@ static void print_field(const char *text, FILE *output)
     fputc('"', output);
 }
 
-static const char *cell_of(sqlite3_stmt *statement, int column)
+static const char *cell_of(const struct query_rows *rows, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(statement, column);
+    const char *text = rows->type(rows->context, column) == QUERY_NULL ? NULL : rows->text(rows->context, column);
     return text ? text : "";
 }
 
-static int print_csv(sqlite3_stmt *statement, FILE *output)
+static enum query_printed print_csv(const struct query_rows *rows, FILE *output)
 {
-    const int count = sqlite3_column_count(statement);
+    const int count = rows->column_count;
     int status;
     for (int i = 0; i < count; i++) {
-        print_field(sqlite3_column_name(statement, i), output);
+        print_field(rows->name(rows->context, i), output);
         fputs(i + 1 < count ? "," : "\r\n", output);
     }
-    while ((status = sqlite3_step(statement)) == SQLITE_ROW)
+    while ((status = rows->next(rows->context)) > 0)
         for (int i = 0; i < count; i++) {
-            print_field(cell_of(statement, i), output);
+            print_field(cell_of(rows, i), output);
             fputs(i + 1 < count ? "," : "\r\n", output);
         }
-    return status;
+    return status == 0 ? QUERY_PRINTED : QUERY_FAILED;
 }
 
 // ---- a table: all rows are needed to know how wide it is
@@ -111,42 +111,42 @@ static void print_row(char *const *cells, const size_t *widths, const bool *is_n
     }
 }
 
-static int print_table(sqlite3_stmt *statement, FILE *output)
+static enum query_printed print_table(const struct query_rows *rows, FILE *output)
 {
-    const size_t count = (size_t)sqlite3_column_count(statement);
+    const size_t count = (size_t)rows->column_count;
     struct cells cells = {0};
     size_t *widths = calloc(count + 1, sizeof *widths);
     bool *is_number = calloc(count + 1, sizeof *is_number);
-    int status = SQLITE_NOMEM;
+    int status = 0;
     for (size_t i = 0; i < count && widths && is_number; i++) {
-        add_cell(&cells, sqlite3_column_name(statement, (int)i));
+        add_cell(&cells, rows->name(rows->context, (int)i));
         is_number[i] = true;
     }
-    while (widths && is_number && !cells.has_failed && (status = sqlite3_step(statement)) == SQLITE_ROW)
+    while (widths && is_number && !cells.has_failed && (status = rows->next(rows->context)) > 0)
         for (size_t i = 0; i < count; i++) {
-            is_number[i] &= sqlite3_column_type(statement, (int)i) != SQLITE_TEXT;
-            add_cell(&cells, cell_of(statement, (int)i));
+            is_number[i] &= rows->type(rows->context, (int)i) != QUERY_TEXT;
+            add_cell(&cells, cell_of(rows, (int)i));
         }
-    status = cells.has_failed ? SQLITE_NOMEM : status;
-    for (size_t i = 0; i < cells.count && status == SQLITE_DONE; i++) {
+    const bool no_memory = !widths || !is_number || cells.has_failed, is_whole = !no_memory && status == 0;
+    for (size_t i = 0; i < cells.count && is_whole; i++) {
         const size_t width = width_of(cells.items[i]);
         widths[i % count] = width > widths[i % count] ? width : widths[i % count];
     }
-    for (size_t i = 0; i + count <= cells.count && status == SQLITE_DONE && count; i += count)
+    for (size_t i = 0; i + count <= cells.count && is_whole && count; i += count)
         print_row(cells.items + i, widths, is_number, count, output);
     for (size_t i = 0; i < cells.count; i++)
         free(cells.items[i]);
     base_vector_free(&cells.vector);
     free(widths);
     free(is_number);
-    return status;
+    return no_memory ? QUERY_NO_MEMORY : status == 0 ? QUERY_PRINTED : QUERY_FAILED;
 }
 
-int query_print(sqlite3_stmt *statement, enum query_form form, FILE *output)
+enum query_printed query_print(const struct query_rows *rows, enum query_form form, FILE *output)
 {
     switch (form) {
-    case QUERY_JSON: return print_json(statement, output);
-    case QUERY_CSV: return print_csv(statement, output);
-    default: return print_table(statement, output);
+    case QUERY_JSON: return print_json(rows, output);
+    case QUERY_CSV: return print_csv(rows, output);
+    default: return print_table(rows, output);
     }
 }

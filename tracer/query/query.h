@@ -21,6 +21,11 @@ bool query_is_built(void);
 int query_run(struct tables *const *traces, size_t count, const char *sql, enum query_form form, FILE *output, int *at,
               struct base_error *error);
 
+// The same by DuckDB, whose library is loaded for it. The tables are copied into its memory, by way of Parquet in
+// $TMPDIR. Where in `sql` something is wrong its own words say.
+int query_run_duckdb(struct tables *const *traces, size_t count, const char *sql, enum query_form form, FILE *output,
+                     struct base_error *error);
+
 // Queries that are ready, up to one without a name.
 struct query_ready {
     const char *name;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdlib.h>
-#include <string.h>
-
-#include "tracer/query/inside.h"
+#include "tracer/query/sqlite_tables.h"
 
 bool query_is_built(void)
 {
@@ -36,16 +33,60 @@ static int fail(sqlite3 *database, int status, int *at, struct base_error *error
     return base_fail(error, BASE_ERR_MALFORMED, "SQL", *at < 0 ? 0 : (uint64_t)*at, "%s", sqlite3_errmsg(database));
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const int64_t left = tables_trace_id(*(struct tables *const *)a),
-                  right = tables_trace_id(*(struct tables *const *)b);
-    return (left > right) - (left < right);
-}
-
 static bool is_blank(const char *text)
 {
     return !text || !text[strspn(text, " \t\r\n;")];
+}
+
+// ---- rows
+
+static const char *name_of(void *statement, int column)
+{
+    return sqlite3_column_name(statement, column);
+}
+
+static int next_row(void *statement)
+{
+    const int status = sqlite3_step(statement);
+    return status == SQLITE_ROW ? 1 : status == SQLITE_DONE ? 0 : -1;
+}
+
+static enum query_cell type_of(void *statement, int column)
+{
+    switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER: return QUERY_INTEGER;
+    case SQLITE_FLOAT: return QUERY_REAL;
+    case SQLITE_NULL: return QUERY_NULL;
+    default: return QUERY_TEXT;
+    }
+}
+
+static int64_t integer_of(void *statement, int column)
+{
+    return sqlite3_column_int64(statement, column);
+}
+
+static double real_of(void *statement, int column)
+{
+    return sqlite3_column_double(statement, column);
+}
+
+static const char *text_of(void *statement, int column)
+{
+    return (const char *)sqlite3_column_text(statement, column);
+}
+
+static enum query_printed print_rows(sqlite3_stmt *statement, enum query_form form, FILE *output)
+{
+    const struct query_rows rows = {.context = statement,
+                                    .column_count = sqlite3_column_count(statement),
+                                    .name = name_of,
+                                    .next = next_row,
+                                    .type = type_of,
+                                    .integer = integer_of,
+                                    .real = real_of,
+                                    .text = text_of};
+    return query_print(&rows, form, output);
 }
 
 static int run(sqlite3 *database, const struct query_traces *traces, const char *sql, enum query_form form,
@@ -72,9 +113,9 @@ static int run(sqlite3 *database, const struct query_traces *traces, const char 
         *at = statement ? (int)(rest - sql) : -1;
         result = base_fail(error, BASE_ERR_MALFORMED, "", 0, statement ? "one statement at a time" : "no statement");
     } else {
-        status = query_print(statement, form, output);
-        if (status != SQLITE_DONE)
-            result = fail(database, status, at, error);
+        const enum query_printed printed = print_rows(statement, form, output);
+        if (printed != QUERY_PRINTED)
+            result = fail(database, printed == QUERY_NO_MEMORY ? SQLITE_NOMEM : sqlite3_errcode(database), at, error);
     }
     sqlite3_finalize(statement);
     return result;
@@ -83,22 +124,15 @@ static int run(sqlite3 *database, const struct query_traces *traces, const char 
 int query_run(struct tables *const *traces, size_t count, const char *sql, enum query_form form, FILE *output, int *at,
               struct base_error *error)
 {
-    struct query_traces all = {.items = calloc(count + 1, sizeof *all.items), .count = count};
+    struct query_traces all;
     sqlite3 *database = NULL;
     *at = -1;
-    if (!all.items)
-        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "query");
-    memcpy(all.items, traces, count * sizeof *all.items);
-    qsort(all.items, count, sizeof *all.items, by_number);
-    int result = 0;
-    for (size_t i = 1; i < count && result == 0; i++)
-        if (tables_trace_id(all.items[i - 1]) == tables_trace_id(all.items[i]))
-            result = base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "the same trace is given twice");
+    int result = query_traces_make(&all, traces, count, error);
     if (result == 0 && sqlite3_open_v2(":memory:", &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY, NULL) != 0)
         result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "query");
     if (result == 0)
         result = run(database, &all, sql, form, output, at, error);
     sqlite3_close(database);
-    free(all.items);
+    query_traces_free(&all);
     return result;
 }

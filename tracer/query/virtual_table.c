@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracer/query/inside.h"
+#include "tracer/query/sqlite_tables.h"
 
+enum { AHEAD = 8 };                                             // rows, whose memory is fetched meanwhile
 enum { BY_TRACE = 1, BY_NUMBER = 2, BY_DEPTH = 4, SORTED = 8 }; // idxNum
 
 struct table {
@@ -195,6 +196,8 @@ static int open_row(struct cursor *cursor)
     while (cursor->at < traces->count) {
         if (cursor->next < cursor->end) {
             const uint64_t number = cursor->order ? cursor->order[cursor->next] : cursor->next;
+            if (cursor->order && cursor->end - cursor->next > AHEAD)
+                tables_prefetch_sample(traces->items[cursor->at], cursor->order[cursor->next + AHEAD]);
             cursor->row = tables_row_at(traces->items[cursor->at], cursor->source.table, number);
             return SQLITE_OK;
         }

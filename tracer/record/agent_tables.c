@@ -122,8 +122,11 @@ static int make(const struct tables *tables, const struct tables_job *job, char 
     find_file(job, path, sizeof path);
     void *memory = copy_memory(job), *table = NULL;
     size_t table_size = 0;
-    const struct qutc_provide_options provide = {
-        .size = sizeof provide, .cache_directory = tables->cache_directory, .debug_root = "/usr/lib/debug"};
+    const struct qutc_provide_options provide = {.size = sizeof provide,
+                                                 .cache_directory = tables->cache_directory,
+                                                 .debug_root = "/usr/lib/debug",
+                                                 .take = tables->take,
+                                                 .take_context = tables->take_context};
     const struct qut_compile_request request = {.path = path,
                                                 .offset_bytes = job->asked.offset_bytes,
                                                 .memory = memory,
@@ -186,9 +189,12 @@ static void *work(void *context)
 
 // ---- from outside
 
-int record_tables_begin(struct tables *tables, const char *cache_directory, struct base_error *error)
+int record_tables_begin(struct tables *tables, const char *cache_directory, qut_compile_fn take, void *take_context,
+                        struct base_error *error)
 {
-    *tables = (struct tables){.cache_directory = cache_directory ? strdup(cache_directory) : NULL};
+    *tables = (struct tables){.cache_directory = cache_directory ? strdup(cache_directory) : NULL,
+                              .take = take,
+                              .take_context = take_context};
     if (cache_directory && !tables->cache_directory)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     int failed = pthread_mutex_init(&tables->mutex, NULL);

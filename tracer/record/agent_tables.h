@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include <qut/compiler.h>
+
 #include "tracer/record/server.h"
 
 enum { TABLES_WORKERS = 2, TABLES_KEPT_MAX = 1024, TABLES_WAITING_MAX = 256 };
@@ -21,6 +23,8 @@ struct tables_kept {
 
 struct tables {
     char *cache_directory; // NULL: none
+    qut_compile_fn take;   // as struct qutc_provide_options has it
+    void *take_context;
     pthread_mutex_t mutex; // of all below
     pthread_cond_t changed;
     pthread_t workers[TABLES_WORKERS];
@@ -33,7 +37,9 @@ struct tables {
     uint64_t asked, made, refused; // refused: there is no table to be had
 };
 
-int record_tables_begin(struct tables *tables, const char *cache_directory, struct base_error *error);
+// `take` may be called by several threads at the same time.
+int record_tables_begin(struct tables *tables, const char *cache_directory, qut_compile_fn take, void *take_context,
+                        struct base_error *error);
 // Waits for what is being made, but not for long. Returns false where something still is: then *tables must stay, as
 // long as the process does.
 bool record_tables_end(struct tables *tables);

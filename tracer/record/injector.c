@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tracer/record/loop.h"
+#include "tracer/rescue/rescue.h"
 
 static void change(struct injector *injector, enum injector_state state)
 {
@@ -33,7 +34,11 @@ static void remove_from_children(struct injector *injector, const struct injecti
 static void *run(void *context)
 {
     struct injector *injector = context;
-    struct injection *injection = inject(injector->pid, &injector->options, &injector->error);
+    struct injection *injection = NULL;
+    struct rescue_figures unused;
+    // A tool that was killed may have left its agent there, and functions exchanged.
+    if (rescue_process(injector->pid, NULL, &injector->options, &unused, &injector->error) == 0)
+        injection = inject(injector->pid, &injector->options, &injector->error);
     if (injection) {
         injector->was_loaded = true;
         change(injector, INJECTOR_RUNS);
@@ -46,6 +51,22 @@ static void *run(void *context)
     }
     change(injector, INJECTOR_DONE);
     return NULL;
+}
+
+struct inject_options record_injector_options(const struct record_options *options, const char *settings,
+                                              struct qutc_provide_options *provide)
+{
+    const char *cache = *options->settings.cache ? options->settings.cache : NULL;
+    *provide = (struct qutc_provide_options){.size = sizeof *provide,
+                                             .cache_directory = cache,
+                                             .debug_root = "/usr/lib/debug",
+                                             .take = options->take,
+                                             .take_context = options->take_context};
+    return (struct inject_options){.agent_path = options->agent_path,
+                                   .settings = settings,
+                                   .cache_directory = cache,
+                                   .compile = qutc_compile_for_qut,
+                                   .compile_context = provide};
 }
 
 int record_injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,

@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "qutc/include/qutc/provide.h"
 #include "tracer/inject/inject.h"
+#include "tracer/record/record.h"
 
 enum injector_state { INJECTOR_NONE, INJECTOR_LOADS, INJECTOR_RUNS, INJECTOR_DONE };
 
@@ -30,6 +32,9 @@ struct injector {
     struct inject_figures figures;
 };
 
+// *provide, and what `options` and `settings` point to, stay where they are.
+struct inject_options record_injector_options(const struct record_options *options, const char *settings,
+                                              struct qutc_provide_options *provide);
 // *options, and what it points to, stay where they are.
 int record_injector_begin(struct injector *injector, pid_t pid, const struct inject_options *options, int changed_fd,
                           struct base_error *error);

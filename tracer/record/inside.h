@@ -26,6 +26,7 @@ struct recorder {
     pid_t command_pid;
     bool is_told_by_signal; // of the command's end: command.fd is an event of ours
     struct injector injector;
+    int rescue_fd; // of who does the work of end, should we be killed; -1: nobody
     struct qutc_provide_options provide;
     bool has_tables;
     uint64_t start_ns, stop_ns; // stop_ns 0: there is no time at which it ends

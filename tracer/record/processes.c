@@ -148,6 +148,8 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
         if (before)
             tell_end(recorder, before, PROCESS_REPLACED);
         keep(recorder, process, peer->process_fd);
+        if (process->is_first && recorder->options->begun)
+            recorder->options->begun(recorder->options->begun_context, &recorder->output);
         if (hello->begin == AGENT_BEGAN_BY_FORK)
             record_left_forget(&recorder->left, pid);
         return NULL;

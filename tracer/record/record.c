@@ -17,6 +17,7 @@
 #include "tracer/record/inside.h"
 #include "tracer/record/launch.h"
 #include "tracer/record/probe.h"
+#include "tracer/rescue/rescue.h"
 
 enum { STATUS_EVERY_MS = 200, LOOK_EVERY_MS = 1000, ORPHANS_EVERY_MS = 50 };
 
@@ -149,6 +150,15 @@ static void ask_table(void *context, const struct agent_channel_table *table, co
     record_tables_ask(&recorder->tables, table, peer, memory_fd, client_fd);
 }
 
+// Only where we change what we do not leave with the process: its code, or what it has loaded.
+static void begin_rescue(struct recorder *recorder)
+{
+    const struct inject_options how =
+        record_injector_options(recorder->options, recorder->settings, &recorder->provide);
+    if (recorder->options->calls || !recorder->options->command)
+        recorder->rescue_fd = rescue_watch(&how);
+}
+
 // What a filter of system calls may deny.
 static int begin_to_serve(struct recorder *recorder, struct base_error *error)
 {
@@ -161,8 +171,11 @@ static int begin_to_serve(struct recorder *recorder, struct base_error *error)
     const char *cache = recorder->options->settings.cache;
     const bool needs_copy = recorder->options->command && record_agent_needs_copy(recorder->options->agent_path);
     recorder->start_ns = base_clock_now_ns();
+    begin_rescue(recorder);
     return record_probe(error) == 0 && record_loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
-                   (recorder->has_tables = record_tables_begin(&recorder->tables, *cache ? cache : NULL, error) == 0) &&
+                   (recorder->has_tables =
+                        record_tables_begin(&recorder->tables, *cache ? cache : NULL, recorder->options->take,
+                                            recorder->options->take_context, error) == 0) &&
                    record_server_begin(&recorder->server, &recorder->loop, &events, needs_copy, error) == 0
                ? 0
                : -1;
@@ -216,14 +229,7 @@ static int start_injection(struct recorder *recorder, struct base_error *error)
 {
     enum { STATUS_BAD = 2 };
     const struct record_options *options = recorder->options;
-    const char *cache = options->settings.cache;
-    recorder->provide = (struct qutc_provide_options){
-        .size = sizeof recorder->provide, .cache_directory = *cache ? cache : NULL, .debug_root = "/usr/lib/debug"};
-    const struct inject_options how = {.agent_path = options->agent_path,
-                                       .settings = recorder->settings,
-                                       .cache_directory = *cache ? cache : NULL,
-                                       .compile = qutc_compile_for_qut,
-                                       .compile_context = &recorder->provide};
+    const struct inject_options how = record_injector_options(options, recorder->settings, &recorder->provide);
     recorder->command.fd = (int)syscall(SYS_pidfd_open, options->pid, 0);
     if (recorder->command.fd < 0) {
         const bool is_gone = errno == ESRCH;
@@ -364,6 +370,7 @@ static void let_go(struct recorder *recorder)
     // recorder takes it away.
     if (recorder->link[0] && recorder->result->processes_left == 0)
         unlink(recorder->link);
+    rescue_watch_end(recorder->rescue_fd);
     record_server_end(&recorder->server);
     record_loop_remove(&recorder->loop, &recorder->command);
     record_loop_remove(&recorder->loop, &recorder->signals);
@@ -398,6 +405,7 @@ int record_run(const struct record_options *options, struct record_result *resul
                                   .loop = {.epoll_fd = -1},
                                   .server = {.abstract = {.fd = -1}, .in_directory = {.fd = -1}, .spare_fd = -1},
                                   .output = {.fd = -1},
+                                  .rescue_fd = -1,
                                   .signals = {.fd = -1, .ready = signal_came, .context = recorder},
                                   .finished = {.fd = -1, .ready = drain_event, .context = recorder},
                                   .command = {.fd = -1, .ready = command_ended, .context = recorder}};

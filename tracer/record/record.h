@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include <qut/compiler.h>
+
 #include "formats/qut_agent.h"
 #include "tracer/record/command_file.h"
 #include "tracer/record/left_alone.h"
@@ -36,6 +38,12 @@ struct record_options {
     bool wait_for_all;                  // also for processes that outlive the command
     bool live;                          // as in struct collect_options
     const struct traced_options *calls; // which are traced; NULL: none
+    // The first process is recorded: for who puts one more trace behind those of the processes when all is over. In the
+    // thread that runs the recording. NULL: nobody does.
+    void (*begun)(void *context, struct output *output);
+    void *begun_context;
+    qut_compile_fn take; // as struct qutc_provide_options has it, for tables that agents ask for
+    void *take_context;
     // Something to tell people: `subject` may be NULL.
     void (*say)(void *context, const char *subject, const char *text);
     void (*status)(void *context, const struct record_status *status); // NULL: not wanted; at most 5 in a second

@@ -257,7 +257,9 @@ void recorder_calls_append(struct recorder *recorder)
         struct base_error error = {0};
         next = reversed->next;
         char text[256];
-        if (record_output_append(&recorder->output, reversed->path, &error) != 0)
+        if (recorder->options->calls->probe) // programs run there, and no call is told
+            unlink(reversed->path);
+        else if (record_output_append(&recorder->output, reversed->path, &error) != 0)
             note_failure(recorder, base_error_text(&error, text, sizeof text));
         release(reversed);
         free(reversed);

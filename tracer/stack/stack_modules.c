@@ -125,6 +125,21 @@ static bool find_method(struct stack_modules *modules, struct stack_module *modu
     return module->oat && dex_oat_find(module->oat, vaddr, symbol);
 }
 
+// Once for each module, and only if something has no name.
+static bool find_elsewhere(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
+                           struct symbol *symbol)
+{
+    const struct qut_module_info *info = &module->info;
+    if (!module->is_asked_for) {
+        module->is_asked_for = true;
+        struct input_image *image =
+            info->is_elf ? elsewhere_image(modules->elsewhere, info->build_id, info->build_id_size) : NULL;
+        module->theirs = image ? symbols_read(image, 0, NULL) : NULL;
+        modules->no_memory |= image && !module->theirs;
+    }
+    return module->theirs && symbols_find(module->theirs, vaddr, symbol);
+}
+
 bool stack_module_symbol(struct stack_modules *modules, struct stack_module *module, uint64_t vaddr,
                          struct symbol *symbol)
 {
@@ -132,14 +147,17 @@ bool stack_module_symbol(struct stack_modules *modules, struct stack_module *mod
         module->is_read = true;
         read_symbols(modules, module);
     }
-    return module->symbols &&
-           (symbols_find(module->symbols, vaddr, symbol) || find_method(modules, module, vaddr, symbol));
+    if (module->symbols &&
+        (symbols_find(module->symbols, vaddr, symbol) || find_method(modules, module, vaddr, symbol)))
+        return true;
+    return find_elsewhere(modules, module, vaddr, symbol);
 }
 
 void stack_modules_free(struct stack_modules *modules)
 {
     for (size_t i = 0; i < modules->count; i++) {
         symbols_free(modules->items[i]->symbols);
+        symbols_free(modules->items[i]->theirs);
         dex_oat_free(modules->items[i]->oat);
         free(modules->items[i]);
     }

@@ -8,6 +8,7 @@
 #include "base/hash_index.h"
 #include "base/vector.h"
 #include "tracer/dex/oat_methods.h"
+#include "tracer/elsewhere/elsewhere.h"
 #include "tracer/managed/dex_at.h"
 #include "tracer/symbols/symbols.h"
 
@@ -15,6 +16,8 @@ struct stack_module {
     struct qut_module_info info;
     bool is_read;            // symbols were looked for
     struct symbols *symbols; // NULL: there are none to be had
+    bool is_asked_for;       // elsewhere, for what these do not name
+    struct symbols *theirs;  // what was got there; NULL: nothing
     bool oat_is_read;
     struct dex_oat *oat; // methods of an OAT file that symbols do not name; NULL: none
 };
@@ -31,6 +34,7 @@ struct stack_jit_file; // a symbol file of a just-in-time compiler
 struct stack_modules {
     struct qut_target *target;
     const char *debug_root;
+    struct elsewhere *elsewhere; // for files that are not at hand; NULL: nobody is asked
     BASE_VECTOR(struct stack_module *);
     struct base_hash_index index;                   // of them, by where they begin
     BASE_VECTOR(struct stack_jit_file) jit_files;   // jit_names.c

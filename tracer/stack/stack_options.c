@@ -26,6 +26,10 @@ enum {
     ID_SYSROOT,
     ID_CACHE,
     ID_NO_CACHE,
+    ID_TABLES_URL,
+    ID_TABLES_KEY,
+    ID_TABLES_UNSIGNED,
+    ID_DEBUGINFOD,
 };
 
 enum { LIMIT_DEFAULT = 256, LIMIT_MAX = 1000000 };
@@ -39,9 +43,12 @@ static const char help[] =
     "Threads in a system call that would return EINTR because of that (write, timed epoll_wait, ...) are not\n"
     "stopped: their stacks are read while they sleep, without their registers, which now and then is not\n"
     "enough. --interrupt stops them too.\n\n"
+    "Of a core file or snapshot of another machine the files may be missing: --sysroot has them, or --tables-url and\n"
+    "--debuginfod ask servers, which learn the build-ids. Files that are at hand come first, always.\n\n"
     "A stack that does not reach its outermost frame says why in a line \"end:\". That is no failure: exit\n"
     "status 1 means that no thread could be walked at all, or that the process was gone.\n\n"
-    "Example: qut stack -p 1234\n";
+    "Example: qut stack -p 1234\n"
+    "         qut stack --core core --debuginfod\n";
 
 static const struct cli_argument arguments[] = {
     {"pid", "PID", ID_PID, 0, "a live process"},
@@ -60,6 +67,13 @@ static const struct cli_argument arguments[] = {
     {"cache", "DIR", ID_CACHE, 0,
      "where tables are kept ($QUT_CACHE, else $XDG_CACHE_HOME/qut/tables, else ~/.cache/qut/tables)"},
     {"no-cache", NULL, ID_NO_CACHE, 0, "make all tables anew, and keep none"},
+    {"tables-url", "URL", ID_TABLES_URL, 0,
+     "of modules whose file is not at hand, or says nothing: ask this server (qutc compile --layout) for the table; "
+     "may be given again"},
+    {"tables-key", "FILE", ID_TABLES_KEY, 0, "PEM file of the public key that the server's indexes are signed with"},
+    {"tables-unsigned", NULL, ID_TABLES_UNSIGNED, 0, "believe the server instead"},
+    {"debuginfod", NULL, ID_DEBUGINFOD, 0,
+     "ask $DEBUGINFOD_URLS for the file of such modules, and for symbols where functions have no name"},
     {"json", NULL, ID_JSON, 0, "one JSON document (docs/qut-stack.md)"},
     {"verbose", NULL, ID_VERBOSE, 0, "on standard error: how long threads were stopped, tables made"},
     {"quiet", NULL, ID_QUIET, 0, "no remarks on standard error, errors only"},
@@ -87,6 +101,14 @@ static int take_limit(struct stack_options *options, const char *value)
     return 0;
 }
 
+static int take_url(struct stack_options *options, const char *value)
+{
+    if (options->url_count == ELSEWHERE_URLS_MAX)
+        return cli_bad_value("tables-url", value, "one of at most 16 servers");
+    options->urls[options->url_count++] = value;
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct stack_options *options = context;
@@ -107,6 +129,10 @@ static int take_option(void *context, int id, const char *value)
     case ID_SYSROOT: options->sysroot = value; return 0;
     case ID_CACHE: options->cache = value; return 0;
     case ID_NO_CACHE: options->no_cache = true; return 0;
+    case ID_TABLES_URL: return take_url(options, value);
+    case ID_TABLES_KEY: options->key = value; return 0;
+    case ID_TABLES_UNSIGNED: options->is_unsigned = true; return 0;
+    case ID_DEBUGINFOD: options->debuginfod = true; return 0;
     case ID_VERBOSE: options->verbose = true; return 0;
     case ID_QUIET: options->quiet = true; return 0;
     default: return -1;
@@ -138,6 +164,12 @@ static int check(const struct stack_options *options)
         return refuse("--together", "contradicts --no-stop");
     if (options->cache && options->no_cache)
         return refuse("--no-cache", "contradicts --cache");
+    if (options->url_count && !options->key && !options->is_unsigned)
+        return refuse("--tables-url", "needs --tables-key FILE, or --tables-unsigned: a build-id is no proof");
+    if (options->key && options->is_unsigned)
+        return refuse("--tables-unsigned", "contradicts --tables-key");
+    if ((options->key || options->is_unsigned) && !options->url_count)
+        return refuse(options->key ? "--tables-key" : "--tables-unsigned", "is for --tables-url");
     return CLI_GO_ON;
 }
 

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tracer/elsewhere/elsewhere.h"
+
 struct stack_options {
     int pid;              // one of pid,
     const char *core;     // ... core
@@ -19,6 +21,11 @@ struct stack_options {
     const char *sysroot;
     const char *cache; // NULL: the usual place
     bool no_cache;
+    // Servers for what is not at hand: of tables, and of files.
+    const char *urls[ELSEWHERE_URLS_MAX];
+    size_t url_count;
+    const char *key;
+    bool is_unsigned, debuginfod;
 };
 
 // Returns CLI_GO_ON, or the enum cli_status to exit with.

@@ -184,6 +184,12 @@ const uint32_t *tables_samples_by_stack(struct tables *tables)
     return tables->by_stack;
 }
 
+void tables_prefetch_sample(const struct tables *tables, uint32_t number)
+{
+    __builtin_prefetch(&tables->selection.trace.samples[number]);
+    __builtin_prefetch(tables->selection.weights[number]);
+}
+
 // ---- traces
 
 static uint64_t sum_of(const uint64_t *values, size_t count)
@@ -270,9 +276,44 @@ static int64_t samples_number(const struct tables *tables, const struct tables_r
     case SAMPLES_BEGINS: return (sample->flags & QUT_TRACE_SAMPLE_BEGINS) != 0;
     case SAMPLES_OPEN: return sample->is_open;
     case SAMPLES_CUT: return (sample->flags & QUT_TRACE_SAMPLE_CUT) != 0;
-    case SAMPLES_OWN: return analysis_is_own(tables->whole, sample);
+    case SAMPLES_OWN: return trace_sample_is_tick(sample) && tables->is_own[sample->node];
     default: return 0;
     }
+}
+
+static void put_equal(int64_t value, size_t count, int64_t *to)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = value;
+}
+
+// Of many rows of a column that is worth a loop of its own. False: it is none.
+static bool samples_numbers(const struct tables *tables, unsigned column, uint64_t first, size_t count, int64_t *to)
+{
+    const struct trace *trace = &tables->selection.trace;
+    const struct trace_sample *samples = trace->samples + first;
+    const uint64_t(*weights)[MEASURE_COUNT] = (const uint64_t(*)[MEASURE_COUNT])(tables->selection.weights + first);
+    static const uint8_t measures[] = {[SAMPLES_CPU] = MEASURE_CPU,
+                                       [SAMPLES_WALL] = MEASURE_WALL,
+                                       [SAMPLES_BLOCKED] = MEASURE_BLOCKED,
+                                       [SAMPLES_BYTES] = MEASURE_BYTES,
+                                       [SAMPLES_ALLOCATIONS] = MEASURE_ALLOCATIONS,
+                                       [SAMPLES_FAULTS] = MEASURE_FAULTS};
+    if (column >= SAMPLES_CPU && column <= SAMPLES_FAULTS) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = (int64_t)weights[i][measures[column]];
+    } else if (column >= SAMPLES_DURATION && column <= SAMPLES_FD && trace->extra_count == 0) {
+        put_equal(column == SAMPLES_FD ? -1 : 0, count, to);
+    } else if (column == SAMPLES_STACK) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = samples[i].node;
+    } else if (column == SAMPLES_TIME) {
+        for (size_t i = 0; i < count; i++)
+            to[i] = (int64_t)(trace->realtime_ns + (samples[i].first_ns - trace->start_ns));
+    } else {
+        return false;
+    }
+    return true;
 }
 
 static const char *samples_text(const struct tables *tables, const struct tables_row *row, unsigned column)
@@ -334,6 +375,22 @@ int64_t tables_number(const struct tables *tables, const struct tables_row *row,
     case STACKS_FRAME: return place & ~TABLES_REPEATED;
     case STACKS_REPEATED: return (place & TABLES_REPEATED) != 0;
     default: return 0;
+    }
+}
+
+void tables_numbers(const struct tables *tables, enum tables_table table, unsigned column, uint64_t first, size_t count,
+                    int64_t *to)
+{
+    if (column == TABLES_TRACE) {
+        put_equal(tables->id, count, to);
+        return;
+    }
+    if (table == TABLES_SAMPLES && samples_numbers(tables, column, first, count, to))
+        return;
+    struct tables_row row = tables_row_at(tables, table, first);
+    for (size_t i = 0; i < count; i++) {
+        to[i] = tables_number(tables, &row, column);
+        tables_row_next(tables, &row);
     }
 }
 

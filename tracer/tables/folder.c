@@ -26,11 +26,7 @@ struct source {
 static void put_numbers(void *context, size_t column, uint64_t first, size_t count, int64_t *to)
 {
     const struct source *source = context;
-    struct tables_row row = tables_row_at(source->tables, source->table, first);
-    for (size_t i = 0; i < count; i++) {
-        to[i] = tables_number(source->tables, &row, source->columns[column]);
-        tables_row_next(source->tables, &row);
-    }
+    tables_numbers(source->tables, source->table, source->columns[column], first, count, to);
 }
 
 static void put_texts(void *context, size_t column, uint64_t first, size_t count, struct parquet_text *to)

@@ -43,6 +43,7 @@ struct tables {
     uint64_t *first_row;
     size_t stack_count;
     uint32_t *by_stack; // tables_samples_by_stack
+    bool *is_own;       // of each node: ticks that end in it met our own work
 };
 
 // make_stacks.c. False: no memory.

@@ -110,6 +110,11 @@ static int select_all(struct tables *tables, const struct tables_options *option
         return -1;
     const struct trace *whole = tables->whole;
     struct trace *trace = &tables->selection.trace;
+    tables->is_own = calloc(whole->node_count + 1, sizeof *tables->is_own);
+    if (!tables->is_own)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "tables of %zu nodes", whole->node_count);
+    for (uint32_t node = 0; node < whole->node_count; node++)
+        tables->is_own[node] = analysis_is_own_place(whole, node);
     if (!options->wanted.show_agent)
         analysis_agent_leave_out(whole, trace->nodes);
     if (!options->wanted.show_interpreters)
@@ -118,7 +123,7 @@ static int select_all(struct tables *tables, const struct tables_options *option
         struct trace_sample *sample = &trace->samples[i];
         if (sample->node == whole->unticked_node && whole->unticked_node)
             sample->count = 0; // it is none, but has time
-        if (!options->wanted.show_agent && !analysis_is_own(whole, sample))
+        if (!options->wanted.show_agent && !(trace_sample_is_tick(sample) && tables->is_own[sample->node]))
             sample->node = analysis_called_node(whole, sample->node);
         if (!options->wanted.show_interpreters)
             sample->node = analysis_run_node(whole, sample->node);
@@ -160,6 +165,7 @@ void tables_free(struct tables *tables)
     free(tables->stacks);
     free(tables->first_row);
     free(tables->by_stack);
+    free(tables->is_own);
     free(tables);
 }
 

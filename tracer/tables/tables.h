@@ -68,12 +68,17 @@ struct tables_row tables_row_at(const struct tables *tables, enum tables_table t
 void tables_row_next(const struct tables *tables, struct tables_row *row);
 
 int64_t tables_number(const struct tables *tables, const struct tables_row *row, unsigned column);
+// The same of `count` rows from row `first` on, which are there; of many it is faster.
+void tables_numbers(const struct tables *tables, enum tables_table table, unsigned column, uint64_t first, size_t count,
+                    int64_t *to);
 const char *tables_text(const struct tables *tables, const struct tables_row *row, unsigned column);
 
 // Of table stacks: the rows of one stack are together. *count 0: there is no such stack.
 uint64_t tables_stack_rows(const struct tables *tables, int64_t stack, uint64_t *count);
 // Samples, sorted by stack: the number of row `at` of all in this order. NULL: no memory.
 const uint32_t *tables_samples_by_stack(struct tables *tables);
+// That row `number` of samples is asked for soon: in another order than its own each is far from the last one.
+void tables_prefetch_sample(const struct tables *tables, uint32_t number);
 
 // Writes all of them into DIR/TABLE/date=DATE/service=SERVICE/TRACE.parquet, which replaces what was there of the same
 // trace; that of `traces` last, when all others are on the disk. A folder that holds anything else is refused. Returns

@@ -188,8 +188,9 @@ static bool number(struct image *image, struct node_map *map, const struct place
 
 int trace_build_nodes(struct image *image, const struct places *places, struct node_map *map, struct base_error *error)
 {
-    size_t count = 0;
-    for (size_t id = 1; id < image->node_capacity; id++)
+    const uint32_t *ids = image->node_ids.count ? image->node_ids.items : NULL;
+    size_t count = image->node_ids.count, id_count = ids ? count : image->node_capacity;
+    for (size_t id = 1; !ids && id < image->node_capacity; id++)
         count += image->nodes[id] != 0;
     *map = (struct node_map){.index = trace_memory_take(image->memory, image->node_capacity, sizeof *map->index),
                              .capacity = image->node_capacity,
@@ -200,9 +201,11 @@ int trace_build_nodes(struct image *image, const struct places *places, struct n
         struct trace_node *root = trace_vector_add(&map->nodes);
         *root = (struct trace_node){.kind = END_KIND, .class_ = QUT_TRACE_CLASS_END, .module = TRACE_NONE};
     }
-    for (size_t id = 1; made && id < image->node_capacity; id++)
-        if (image->nodes[id] && !map->index[id])
+    for (size_t i = 0; made && i < id_count; i++) {
+        const size_t id = ids ? ids[i] : i;
+        if (id && image->nodes[id] && !map->index[id])
             made = number(image, map, places, path.items, id);
+    }
     trace_vector_free(&path);
     if (!made)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for %zu nodes", count);

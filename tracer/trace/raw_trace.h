@@ -47,9 +47,10 @@ struct image {
     size_t raw_capacity;
     uint64_t *nodes; // words by id; 0: free
     size_t node_capacity;
-    struct trace_vector chunks;  // struct image_chunk
-    struct trace_vector notes;   // struct trace_note
-    struct trace_vector damages; // char *: the first DAMAGES_MAX
+    struct trace_vector node_ids; // uint32_t: those in use, of a segment, whose table is mostly empty; none: not known
+    struct trace_vector chunks;   // struct image_chunk
+    struct trace_vector notes;    // struct trace_note
+    struct trace_vector damages;  // char *: the first DAMAGES_MAX
     uint64_t damaged_chunks, damaged_blocks;
     uint64_t damaged_samples_least; // as far as damaged blocks say
     // Samples that are neither in `chunks` nor damaged, because newer ones took their place. Where the two differ it
@@ -107,8 +108,8 @@ int trace_order_chunks(struct image *image, struct chunk_list *list, struct base
 // build.c. *trace stands in image->memory then.
 int trace_build(struct image *image, struct trace *trace, struct base_error *error);
 
-// added_nodes.c. A trace without samples, of processes that have calls alone; and of a trace with calls: nodes for their
-// functions, its threads for theirs. False: there is no memory.
+// added_nodes.c. A trace without samples, of processes that have calls alone; and of a trace with calls: nodes for
+// their functions, its threads for theirs. False: there is no memory.
 bool trace_of_calls(struct trace *trace, struct call_events *const *calls, size_t count);
 bool trace_add_call_nodes(struct trace *trace);
 

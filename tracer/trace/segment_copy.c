@@ -21,7 +21,8 @@ struct image trace_image_new(struct trace_memory *memory)
                           .threads = trace_vector(memory, sizeof(struct qut_trace_file_thread)),
                           .chunks = trace_vector(memory, sizeof(struct image_chunk)),
                           .notes = trace_vector(memory, sizeof(struct trace_note)),
-                          .damages = trace_vector(memory, sizeof(char *))};
+                          .damages = trace_vector(memory, sizeof(char *)),
+                          .node_ids = trace_vector(memory, sizeof(uint32_t))};
 }
 
 bool trace_image_damage(struct image *image, const char *format, ...)
@@ -214,20 +215,22 @@ static int copy_sealed_chunks(struct image *image, const struct trace_segment_vi
     return 0;
 }
 
+static void keep_node(struct image *image, uint64_t id, uint64_t word)
+{
+    uint32_t *place = word ? trace_vector_add(&image->node_ids) : NULL;
+    if (place)
+        *place = (uint32_t)id;
+    image->nodes[id] = word;
+}
+
 // A child is written after its parent, but may be copied before it.
 static void copy_missing_parents(struct image *image, const struct trace_segment_view *view)
 {
-    const qut_trace_u64 *nodes = trace_segment_nodes(view);
-    for (size_t id = 1, end = 0; id < end || trace_segment_next_words(view, nodes, image->node_capacity, &id, &end);
-         id++) {
-        uint64_t word = image->nodes[id];
-        while (word) {
-            uint64_t parent = word >> QUT_TRACE_PARENT_SHIFT;
-            if (!parent || parent >= image->node_capacity || image->nodes[parent])
-                break;
-            word = __atomic_load_n(&nodes[parent], __ATOMIC_ACQUIRE);
-            image->nodes[parent] = word;
-        }
+    for (size_t i = 0; i < image->node_ids.count; i++) {
+        uint64_t word = image->nodes[((const uint32_t *)image->node_ids.items)[i]];
+        uint64_t parent = word >> QUT_TRACE_PARENT_SHIFT;
+        if (parent && parent < image->node_capacity && !image->nodes[parent])
+            keep_node(image, parent, __atomic_load_n(&trace_segment_nodes(view)[parent], __ATOMIC_ACQUIRE));
     }
 }
 
@@ -251,9 +254,11 @@ static int copy_tables(struct image *image, const struct trace_segment_view *vie
          i < end || trace_segment_next_words(view, trace_segment_nodes(view), image->node_capacity, &i, &end); i++) {
         uint64_t word = __atomic_load_n(&trace_segment_nodes(view)[i], __ATOMIC_ACQUIRE);
         if (word)
-            image->nodes[i] = word;
+            keep_node(image, i, word);
     }
     copy_missing_parents(image, view);
+    if (image->node_ids.failed)
+        return no_memory(error);
     for (size_t i = 0, end = 0;
          i < end || trace_segment_next_words(view, trace_segment_raw(view), image->raw_capacity, &i, &end); i++) {
         uint64_t address = __atomic_load_n(&trace_segment_raw(view)[i], __ATOMIC_ACQUIRE);

@@ -11,6 +11,7 @@
 #include "formats/qut_calls.h"
 #include "formats/qut_probe_live.h"
 #include "tracer/calls/patterns.h"
+#include "tracer/calls/places.h"
 #include "tracer/calls/thunk.h"
 #include "tracer/collect/calls_write.h"
 #include "tracer/patch/patch.h"
@@ -108,7 +109,10 @@ struct traced_process {
     struct qut_probe_callers *callers;                             // behind the masks
     uint32_t caller_rooms[QUT_PROBE_LIVE_CALLER_MODULES_MAX];      // of each of its modules
     struct calls_patterns caller_patterns[QUT_PROBE_PROGRAMS_MAX]; // at most one, by program
-    unsigned users; // the recorder's: children whose parent this is, and the recorder itself
+    struct {
+        BASE_VECTOR(struct calls_patterns);
+    } place_patterns; // as options->probe->places
+    unsigned users;   // the recorder's: children whose parent this is, and the recorder itself
 };
 
 // ---- inherit.c
@@ -164,6 +168,16 @@ void traced_callers_forget(struct traced_process *process, uint32_t module); // 
 void traced_callers_inherit(struct traced_process *process, const struct traced_process *parent);
 void traced_callers_free(struct traced_process *process);
 
+// ---- places.c
+
+// From options, which have probes. 0; -1: *error.
+int traced_places_begin(struct traced_process *process, struct base_error *error);
+bool traced_places_want(const struct traced_process *process, const char *module);
+// Those of a module, which has a plan and a name. What cannot be is in the process's result.
+int traced_places_install(struct traced_process *process, uint32_t module, const char *file_path,
+                          struct base_error *error);
+void traced_places_free(struct traced_process *process);
+
 // ---- end.c
 
 // The first stays; *error is empty then.
@@ -198,15 +212,18 @@ struct traced_install {
     struct traced_process *process;
     struct traced_module *module;
     uint32_t module_index;
-    uint32_t *wanted; // of the plan's functions, those that get a thunk
+    uint32_t *wanted;                 // of the plan's functions, those that get a thunk; or
+    const struct calls_place *places; // these instead
     uint32_t *ids;
     size_t count;
     uint8_t *code; // the block as it will be
     uint64_t block, block_bytes;
     struct patch_site *sites;
     size_t site_count;
-    size_t trap_count; // wanted
-    uint64_t traps_at; // their table, in the block
+    size_t trap_count;  // wanted
+    uint64_t traps_at;  // their table, in the block
+    uint64_t ledger_at; // likewise; of so many sites:
+    size_t ledger_room;
 };
 
 static inline uint64_t traced_aligned(uint64_t value, uint64_t to)
@@ -216,8 +233,11 @@ static inline uint64_t traced_aligned(uint64_t value, uint64_t to)
 
 // A block for all of them, with the addresses of the stubs in it, and room for their sites.
 int traced_map_block(struct traced_install *work, struct base_error *error);
+// The block as it is to be, with what others need who have to put back its sites.
+int traced_write_block(struct traced_install *work, struct base_error *error);
 // The thunk of the i-th, as that is by now: counted, thinned.
 bool traced_make_thunk(const struct traced_install *work, size_t i, uint64_t at, struct calls_thunk *thunk);
+int traced_make_block(struct traced_install *work, struct base_error *error);
 int traced_put_in(struct traced_install *work, struct base_error *error);
 
 // Tells the file of a function.

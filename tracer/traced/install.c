@@ -7,13 +7,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "tracer/rescue/ledger.h"
 #include "tracer/traced/inside.h"
 
 enum { PAGE_BYTES = 4096 };
 
 static const struct qut_plan_function *planned(const struct traced_install *work, size_t i)
 {
-    return &work->module->plan->functions[work->wanted[i]];
+    return work->places ? &work->places[i].function : &work->module->plan->functions[work->wanted[i]];
 }
 
 // ---- thunks
@@ -28,6 +29,7 @@ bool traced_make_thunk(const struct traced_install *work, size_t i, uint64_t at,
                                             .block_address = work->block,
                                             .function_id = work->ids[i],
                                             .is_counted = function->is_counted,
+                                            .is_place = work->places != NULL,
                                             .thinned_id = function->is_thinned ? function->thinned_id : 0,
                                             .thinning_log2 = function->thinning_log2,
                                             .enter_thunk = function->thunk,
@@ -48,7 +50,9 @@ static uint64_t sum_sizes(struct traced_install *work)
                 (is_made ? thunk.size_bytes : (size_t)QUT_CALLS_THUNK_BYTES_MAX);
     }
     work->traps_at = traced_aligned(bytes, sizeof(uint64_t));
-    return traced_aligned(work->traps_at + work->trap_count * sizeof(struct qut_calls_trap), PAGE_BYTES);
+    work->ledger_at = work->traps_at + work->trap_count * sizeof(struct qut_calls_trap);
+    work->ledger_room = 2 * work->count; // those that go by way of padding have two
+    return traced_aligned(work->ledger_at + rescue_ledger_bytes(work->ledger_room), PAGE_BYTES);
 }
 
 static void add_site(struct traced_install *work, size_t i, const struct calls_thunk *thunk, uint64_t at)
@@ -82,6 +86,8 @@ static void add_site(struct traced_install *work, size_t i, const struct calls_t
         site->thunk = at;
         // A thunk that counts has counted at some instruction: whoever is in it stays there.
         site->restart_end = is_counted ? at : at + thunk->moved_at;
+        if (work->places) // behind its first instruction the stack pointer is another one
+            site->restart_end = at + 1;
         site->thunk_end = at + thunk->size_bytes;
         for (unsigned n = 0; n < thunk->boundary_count; n++)
             site->boundaries[n] = (struct patch_boundary){thunk->boundaries[n].from,
@@ -100,14 +106,30 @@ int traced_map_block(struct traced_install *work, struct base_error *error)
     const uint64_t begin = work->module->bias + header->text_start, end = work->module->bias + header->text_end;
     work->block_bytes = sum_sizes(work);
     work->code = calloc(1, work->block_bytes);
-    work->sites = calloc(2 * work->count, sizeof *work->sites);
+    work->sites = calloc(work->ledger_room, sizeof *work->sites);
     if (!work->code || !work->sites)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for thunks");
     if (traced_channel_map(process, begin, end, work->block_bytes, &work->block, error) != 0)
         return -1;
     memcpy(work->code + QUT_CALLS_BLOCK_ENTER_AT, &process->header.enter_stub, sizeof process->header.enter_stub);
+    memcpy(work->code + QUT_CALLS_BLOCK_PLACE_AT, &process->header.place_stub, sizeof process->header.place_stub);
     memcpy(work->code + QUT_CALLS_BLOCK_COUNT_AT, &process->header.count_stub, sizeof process->header.count_stub);
     return 0;
+}
+
+int traced_write_block(struct traced_install *work, struct base_error *error)
+{
+    const struct qut_calls_header *header = &work->process->header;
+    const struct qut_calls_ledger_stub stub = {.stub_begin = header->stub_begin,
+                                               .stub_end = header->stub_end,
+                                               .exit_return = header->exit_return,
+                                               .exit_end = header->exit_end,
+                                               .shadow_distance = header->shadow_distance,
+                                               .words_distance = header->words_distance,
+                                               .granules_address = header->granules_address};
+    rescue_ledger_write(work->code, work->block, work->ledger_at, work->ledger_room, work->sites, work->site_count,
+                        &stub);
+    return patch_write(work->process->patch, work->block, work->code, work->block_bytes, error);
 }
 
 static bool is_trap(const struct traced_install *work, size_t i)
@@ -115,7 +137,7 @@ static bool is_trap(const struct traced_install *work, size_t i)
     return planned(work, i)->kind == QUT_PLAN_TRAP;
 }
 
-static int make_block(struct traced_install *work, struct base_error *error)
+int traced_make_block(struct traced_install *work, struct base_error *error)
 {
     if (traced_map_block(work, error) != 0)
         return -1;
@@ -135,7 +157,7 @@ static int make_block(struct traced_install *work, struct base_error *error)
         if (work->site_count != before && is_trap(work, i))
             traced_traps_add(rows, &traps, &work->sites[before]);
     }
-    if (patch_write(process->patch, work->block, work->code, work->block_bytes, error) != 0)
+    if (traced_write_block(work, error) != 0)
         return -1;
     if (!traced_traps_tell(process, work->module, work->block + work->traps_at, traps))
         work->site_count = traced_traps_leave(process, work->module, work->sites, work->site_count);
@@ -261,7 +283,7 @@ int traced_install(struct traced_process *process, uint32_t module, const uint32
                                          : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory");
     if (status == 0 && work.count) {
         status = traced_probe_mark(process, module, error);
-        status = status == 0 ? make_block(&work, error) : status;
+        status = status == 0 ? traced_make_block(&work, error) : status;
     }
     if (status == 0)
         status = traced_put_in(&work, error);

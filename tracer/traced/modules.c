@@ -87,7 +87,8 @@ static const char *name_of(const char *path)
 
 static bool is_wanted(const struct traced_process *process, const char *name)
 {
-    return calls_patterns_want_module(&process->patterns, name) || traced_callers_want(process, name);
+    return calls_patterns_want_module(&process->patterns, name) || traced_callers_want(process, name) ||
+           traced_places_want(process, name);
 }
 
 // The module's name by which some pattern means it; NULL: none does.
@@ -171,7 +172,8 @@ static int take(struct traced_process *process, const struct qut_module_info *in
     }
     if (collect_calls_module(process->writer, &written, &module->number, error) != 0)
         return -1;
-    if (traced_callers_add(process, index, info->file_path, &why) != 0 || install(process, index, name, &why) != 0)
+    if (traced_callers_add(process, index, info->file_path, &why) != 0 || install(process, index, name, &why) != 0 ||
+        traced_places_install(process, index, info->file_path, &why) != 0)
         note_failure(process, info->path, &why);
     return 0;
 }

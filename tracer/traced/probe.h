@@ -22,6 +22,16 @@ struct qut_plan_header;
 struct traced_asked traced_asked_make(uint32_t pattern, const struct qut_plan_header *file, uint64_t entry_vaddr);
 void traced_asked_sort(struct traced_asked *asked, size_t count);
 
+// Places within the functions of a pattern, so many bytes behind their entries; or where the code of a line begins, in
+// all functions and inlined copies of them.
+struct traced_place {
+    const char *pattern; // of a line: all functions of its module, or of all
+    uint64_t offset_bytes;
+    const char *file; // how it ends; NULL: no line is meant
+    uint32_t line;
+    uint32_t programs; // bits
+};
+
 struct qut_probe_live;
 struct traced_probe {
     int memory_fd;
@@ -31,6 +41,8 @@ struct traced_probe {
     uint32_t asking_programs;                    // those that run in functions that were asked about only, bits
     const struct traced_asked *asked;            // sorted
     size_t asked_count;
+    const struct traced_place *places;
+    size_t place_count;
     pthread_mutex_t lock;
     uint64_t end_bytes; // of the memory, with all masks so far
 };

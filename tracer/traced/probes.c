@@ -37,7 +37,7 @@ int traced_probe_begin(struct traced_process *process, struct base_error *error)
     for (size_t i = 0; i < process->options->pattern_count; i++)
         if (calls_patterns_add(&process->probe_patterns[i], process->options->patterns[i], false, error) != 0)
             return -1;
-    return traced_callers_begin(process, error);
+    return traced_callers_begin(process, error) == 0 ? traced_places_begin(process, error) : -1;
 }
 
 int traced_probe_tell(struct traced_process *process, struct base_error *error)
@@ -169,6 +169,7 @@ bool traced_probe_is_over(const struct traced_process *process)
 void traced_probe_free(struct traced_process *process)
 {
     traced_callers_free(process);
+    traced_places_free(process);
     if (process->masks)
         munmap(process->masks, QUT_PROBE_LIVE_PROCESS_BYTES);
     process->masks = NULL;

@@ -21,6 +21,19 @@ static void take_greatest(uint64_t *greatest, uint64_t other)
         *greatest = other;
 }
 
+static void add_place(struct traced_place_seen *sum, const struct traced_place_seen *seen)
+{
+    sum->matches += seen->matches;
+    traced_place_saw(sum, seen->has_file, seen->before, seen->after);
+}
+
+void traced_place_saw(struct traced_place_seen *seen, bool has_file, uint32_t before, uint32_t after)
+{
+    seen->has_file |= has_file;
+    seen->before = before > seen->before ? before : seen->before;
+    seen->after = after && (!seen->after || after < seen->after) ? after : seen->after;
+}
+
 void traced_result_add(struct traced_result *sums, const struct traced_result *result)
 {
 #define EACH(field) (void)add_all(&sums->field, &result->field, 1)
@@ -38,12 +51,15 @@ void traced_result_add(struct traced_result *sums, const struct traced_result *r
     ALL(pattern_matches);
     ALL(least_matches);
     ALL(caller_matches);
-    EACH(callers_left_out);
+    EACH(callers_left_out), EACH(places), EACH(places_refused);
+    for (size_t i = 0; i < TRACED_PLACES_MAX; i++)
+        add_place(&sums->places_seen[i], &result->places_seen[i]);
 #undef EACH
 #undef ALL
     take_first(sums->first_failure, result->first_failure, sizeof sums->first_failure);
     take_first(sums->first_module_failure, result->first_module_failure, sizeof sums->first_module_failure);
     take_first(sums->first_over_budget, result->first_over_budget, sizeof sums->first_over_budget);
+    take_first(sums->first_place_refused, result->first_place_refused, sizeof sums->first_place_refused);
     take_first(sums->first_thinned, result->first_thinned, sizeof sums->first_thinned);
     take_greatest(&sums->longest_stop_ns, result->longest_stop_ns);
     take_greatest(&sums->rings_fullest_percent, result->rings_fullest_percent);

@@ -34,20 +34,19 @@ static void add_switch(struct traced_install *work, size_t i, uint64_t at, const
 
 static int switch_in_module(struct traced_install *work, struct base_error *error)
 {
-    struct traced_process *process = work->process;
     if (traced_map_block(work, error) != 0)
         return -1;
     uint64_t at = QUT_CALLS_BLOCK_CODE_AT;
     for (size_t i = 0; i < work->count; i++) {
         struct calls_thunk thunk;
         at = traced_aligned(at, QUT_CALLS_THUNK_ALIGNMENT);
-        if (!traced_make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->block_bytes - at)
+        if (!traced_make_thunk(work, i, work->block + at, &thunk) || thunk.size_bytes > work->traps_at - at)
             continue;
         memcpy(work->code + at, thunk.bytes, thunk.size_bytes);
         add_switch(work, i, work->block + at, &thunk);
         at += thunk.size_bytes;
     }
-    if (patch_write(process->patch, work->block, work->code, work->block_bytes, error) != 0)
+    if (traced_write_block(work, error) != 0)
         return -1;
     return traced_put_in(work, error);
 }

@@ -10,7 +10,13 @@
 #include "formats/qut_calls_plan.h"
 #include "formats/qut_probe.h"
 
-enum { TRACED_PATTERN_BYTES = 1024, TRACED_PATTERNS_MAX = 256, TRACED_LEASTS_MAX = 64, TRACED_SAID_MAX = 8 };
+enum {
+    TRACED_PATTERN_BYTES = 1024,
+    TRACED_PATTERNS_MAX = 256,
+    TRACED_LEASTS_MAX = 64,
+    TRACED_PLACES_MAX = 64,
+    TRACED_SAID_MAX = 8
+};
 
 struct traced_probe; // tracer/traced/probe.h
 
@@ -18,7 +24,8 @@ struct traced_options {
     struct traced_probe *probe;  // programs instead of events; NULL: none
     const char *const *patterns; // as calls_patterns_add takes them
     bool is_excluded[TRACED_PATTERNS_MAX];
-    bool is_caller[TRACED_PATTERNS_MAX]; // calls are kept within those that such a one fits, if there is one
+    bool is_optional[TRACED_PATTERNS_MAX]; // no function need fit it
+    bool is_caller[TRACED_PATTERNS_MAX];   // calls are kept within those that such a one fits, if there is one
     bool has_callers;
     uint32_t depth; // of calls that lie in each other; 0: all
     size_t pattern_count;
@@ -62,14 +69,23 @@ struct traced_result {
     uint64_t stops, begin_stop_ns, end_stop_ns, longest_stop_ns; // how long processes stood still: in all, one time
     uint64_t moved_threads;                                      // that stood where bytes were exchanged
     uint64_t put_back, not_put_back, returns_put_back;
-    uint64_t drain_ns; // processor time of ours
-    uint64_t forked;   // of the processes
-    uint64_t unasked;  // functions in which not all programs run that patterns have there: traced_asked
-    uint64_t outside;  // calls that were not kept: within no caller, or too deep
-    uint64_t swept;    // children of fork that made no events, and whose code was put back
+    uint64_t drain_ns;               // processor time of ours
+    uint64_t forked;                 // of the processes
+    uint64_t unasked;                // functions in which not all programs run that patterns have there: traced_asked
+    uint64_t places, places_refused; // within functions
+    struct traced_place_seen {
+        uint64_t matches;             // functions that the pattern fits, places that the line has
+        bool has_file;                // of a line: there is debug information of such a file,
+        uint32_t before, after;       // ... in which these lines, the nearest ones, have code; 0: none
+    } places_seen[TRACED_PLACES_MAX]; // of traced_probe.places
+    char first_place_refused[192];
+    uint64_t outside; // calls that were not kept: within no caller, or too deep
+    uint64_t swept;   // children of fork that made no events, and whose code was put back
 };
 
 // Adds one process's to the sums; of texts the first stays, of what is longest or fullest the greatest.
 void traced_result_add(struct traced_result *sums, const struct traced_result *result);
+// What a file that was looked through has of a line. 0: none.
+void traced_place_saw(struct traced_place_seen *seen, bool has_file, uint32_t before, uint32_t after);
 
 #endif

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <string.h>
 
 #include "tracer/upload/inside.h"
@@ -18,4 +19,10 @@ bool upload_form_named(const char *name, enum upload_form *form)
             return true;
         }
     return false;
+}
+
+const char *upload_uuid(const char *id, char uuid[UPLOAD_UUID_CHARS])
+{
+    snprintf(uuid, UPLOAD_UUID_CHARS, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
+    return uuid;
 }

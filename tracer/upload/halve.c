@@ -1,73 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request of OTLP as two, each with half of the samples and with what these need of the dictionary, which may have no
-// entry that nobody points to. The bytes are a file's, so nothing in them is believed.
+// A request as two, each with half of the samples and with what these need of the tables, which may have no entry that
+// nobody points to. The bytes are a file's, so nothing in them is believed.
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash_index.h"
 #include "base/vector.h"
-#include "tracer/export/otlp/fields.h"
 #include "tracer/export/protobuf.h"
+#include "tracer/upload/halve_form.h"
 #include "tracer/upload/inside.h"
 
-enum { TABLES = DICTIONARY_STACKS + 1, SAMPLE_LINK = 3, ATTRIBUTE_UNIT = 3 };
+enum level { LEVEL_REQUEST, LEVEL_RESOURCE, LEVEL_HOLDER, LEVEL_PROFILE };
+static_assert(LEVEL_PROFILE + 1 == HALVE_LEVELS, "the field of each is known");
 
-// ---- what points to what
+enum { KEY_FIELD = 1 };
 
-enum level { LEVEL_REQUEST, LEVEL_RESOURCE, LEVEL_SCOPE, LEVEL_PROFILE };
-// What holds samples in the end.
-static const unsigned inner[] = {REQUEST_RESOURCE_PROFILES, RESOURCE_PROFILES_SCOPE_PROFILES, SCOPE_PROFILES_PROFILES,
-                                 PROFILE_SAMPLES};
-
-struct link {
-    unsigned field;
-    unsigned table;           // 0: it is a message
-    const struct link *links; // of that
+struct entry {
+    struct base_bytes bytes;
+    uint64_t key;
+    uint32_t place; // 0: not yet pointed to, or of what stands for none
 };
 
-static const struct link line_links[] = {{LINE_FUNCTION, DICTIONARY_FUNCTIONS, NULL}, {0, 0, NULL}};
-static const struct link type_links[] = {
-    {VALUE_TYPE_NAME, DICTIONARY_STRINGS, NULL}, {VALUE_TYPE_UNIT, DICTIONARY_STRINGS, NULL}, {0, 0, NULL}};
-static const struct link sample_links[] = {{SAMPLE_STACK, DICTIONARY_STACKS, NULL},
-                                           {SAMPLE_ATTRIBUTES, DICTIONARY_ATTRIBUTES, NULL},
-                                           {SAMPLE_LINK, DICTIONARY_LINKS, NULL},
-                                           {0, 0, NULL}};
-static const struct link profile_links[] = {{PROFILE_SAMPLE_TYPE, 0, type_links},
-                                            {PROFILE_SAMPLES, 0, sample_links},
-                                            {PROFILE_PERIOD_TYPE, 0, type_links},
-                                            {PROFILE_ATTRIBUTES, DICTIONARY_ATTRIBUTES, NULL},
-                                            {0, 0, NULL}};
-static const struct link mapping_links[] = {
-    {MAPPING_FILE, DICTIONARY_STRINGS, NULL}, {MAPPING_ATTRIBUTES, DICTIONARY_ATTRIBUTES, NULL}, {0, 0, NULL}};
-static const struct link location_links[] = {{LOCATION_MAPPING, DICTIONARY_MAPPINGS, NULL},
-                                             {LOCATION_LINES, 0, line_links},
-                                             {LOCATION_ATTRIBUTES, DICTIONARY_ATTRIBUTES, NULL},
-                                             {0, 0, NULL}};
-static const struct link function_links[] = {{FUNCTION_NAME, DICTIONARY_STRINGS, NULL},
-                                             {FUNCTION_SYSTEM_NAME, DICTIONARY_STRINGS, NULL},
-                                             {FUNCTION_FILE, DICTIONARY_STRINGS, NULL},
-                                             {0, 0, NULL}};
-static const struct link attribute_links[] = {
-    {ATTRIBUTE_KEY, DICTIONARY_STRINGS, NULL}, {ATTRIBUTE_UNIT, DICTIONARY_STRINGS, NULL}, {0, 0, NULL}};
-static const struct link stack_links[] = {{STACK_LOCATIONS, DICTIONARY_LOCATIONS, NULL}, {0, 0, NULL}};
-static const struct link no_links[] = {{0, 0, NULL}};
-
-// In an order in which nothing points to what comes before it.
-static const struct {
-    unsigned table;
-    const struct link *links;
-} order[] = {{DICTIONARY_STACKS, stack_links},       {DICTIONARY_LOCATIONS, location_links},
-             {DICTIONARY_FUNCTIONS, function_links}, {DICTIONARY_MAPPINGS, mapping_links},
-             {DICTIONARY_LINKS, no_links},           {DICTIONARY_ATTRIBUTES, attribute_links},
-             {DICTIONARY_STRINGS, no_links}};
-
 struct table {
+    const struct halve_table *is; // NULL: the form has none
     struct {
-        BASE_VECTOR(struct base_bytes);
+        BASE_VECTOR(struct entry);
     } entries;
-    struct {
-        BASE_VECTOR(uint32_t); // of entries; 0 is each half's, and stands for not yet pointed to
-    } place;
+    struct base_hash_index keys;
     struct {
         BASE_VECTOR(uint32_t); // entries in the order of their new places, from 1 on
     } used;
@@ -75,10 +35,13 @@ struct table {
 };
 
 struct halver {
-    struct table tables[TABLES];
+    const struct halve_form *form;
+    const char *id; // of the half
+    struct table tables[HALVE_TABLES];
     uint64_t from, to; // samples of the half
     uint64_t at;       // how many stand before
     unsigned half;
+    bool has_tables;
     bool is_malformed, no_memory;
 };
 
@@ -113,27 +76,51 @@ static uint64_t count_samples(struct halver *halver, struct base_bytes bytes, en
     struct field field;
     uint64_t count = 0;
     while (next_field(halver, &cursor, &field))
-        if (field.number == inner[level] && field.wire == PROTOBUF_LENGTH)
+        if (field.number == halver->form->inner[level] && field.wire == PROTOBUF_LENGTH)
             count += level == LEVEL_PROFILE ? 1 : count_samples(halver, field.inside, level + 1);
     return count;
 }
 
-static void read_tables(struct halver *halver, struct base_bytes dictionary)
+// What the entry is called; 0: nothing.
+static uint64_t key_of(struct halver *halver, struct base_bytes bytes)
 {
-    struct base_cursor cursor = base_cursor(dictionary);
+    struct base_cursor cursor = base_cursor(bytes);
+    struct field field;
+    while (next_field(halver, &cursor, &field))
+        if (field.number == KEY_FIELD && field.wire == PROTOBUF_VARINT)
+            return field.value;
+    return 0;
+}
+
+static void add_entry(struct halver *halver, struct table *table, struct base_bytes bytes)
+{
+    const uint64_t key = table->is->is_keyed ? key_of(halver, bytes) : 0;
+    struct entry *entry = BASE_ADD(&table->entries);
+    halver->no_memory |= !entry;
+    if (!entry)
+        return;
+    *entry = (struct entry){.bytes = bytes, .key = key};
+    if (table->is->is_keyed)
+        halver->no_memory |= !base_hash_add(&table->keys, base_hash_word(0, key), (uint32_t)(table->entries.count - 1));
+}
+
+static struct table *table_at(struct halver *halver, unsigned number)
+{
+    return number < HALVE_TABLES && halver->tables[number].is ? &halver->tables[number] : NULL;
+}
+
+// Of a message that is nothing but tables, or of a profile, which has others beside them.
+static void read_tables(struct halver *halver, struct base_bytes message)
+{
+    struct base_cursor cursor = base_cursor(message);
     struct field field;
     while (next_field(halver, &cursor, &field) && !halver->no_memory) {
-        halver->is_malformed |= field.wire != PROTOBUF_LENGTH || field.number >= TABLES;
+        struct table *table = table_at(halver, field.number);
+        halver->is_malformed |= table ? field.wire != PROTOBUF_LENGTH : halver->form->dictionary != 0;
         if (halver->is_malformed)
             return;
-        struct table *table = &halver->tables[field.number];
-        struct base_bytes *entry = BASE_ADD(&table->entries);
-        uint32_t *place = entry ? BASE_ADD(&table->place) : NULL;
-        halver->no_memory |= !place;
-        if (place) {
-            *entry = field.inside;
-            *place = 0;
-        }
+        if (table)
+            add_entry(halver, table, field.inside);
     }
 }
 
@@ -141,32 +128,45 @@ static void find_tables(struct halver *halver, struct base_bytes body)
 {
     struct base_cursor cursor = base_cursor(body);
     struct field field;
-    while (next_field(halver, &cursor, &field))
-        if (field.number == REQUEST_DICTIONARY && field.wire == PROTOBUF_LENGTH)
+    while (halver->form->dictionary && next_field(halver, &cursor, &field))
+        if (field.number == halver->form->dictionary && field.wire == PROTOBUF_LENGTH)
             read_tables(halver, field.inside);
 }
 
 // ---- writing
 
-static uint64_t place_of(struct halver *halver, unsigned number, uint64_t index)
+static uint32_t find_entry(const struct table *table, uint64_t name)
 {
-    struct table *table = &halver->tables[number];
-    if (!index)
-        return 0;
-    halver->is_malformed |= index >= table->entries.count || index > UINT32_MAX;
-    if (halver->is_malformed)
-        return 0;
-    uint32_t *place = &table->place.items[index];
-    uint32_t *used = *place ? NULL : BASE_ADD(&table->used);
-    if (used) {
-        *used = (uint32_t)index;
-        *place = (uint32_t)table->used.count;
-    }
-    halver->no_memory |= !*place;
-    return *place;
+    if (!table->is->is_keyed)
+        return name < table->entries.count ? (uint32_t)name : BASE_HASH_NONE;
+    uint32_t step = 0, at;
+    do
+        at = base_hash_next(&table->keys, base_hash_word(0, name), &step);
+    while (at != BASE_HASH_NONE && table->entries.items[at].key != name);
+    return at;
 }
 
-static const struct link *link_of(const struct link *links, unsigned number)
+// What the half calls the entry. Ids stay, places do not.
+static uint64_t place_of(struct halver *halver, unsigned number, uint64_t name)
+{
+    struct table *table = &halver->tables[number];
+    if (!name)
+        return 0;
+    const uint32_t at = find_entry(table, name);
+    halver->is_malformed |= at == BASE_HASH_NONE;
+    if (halver->is_malformed)
+        return 0;
+    struct entry *entry = &table->entries.items[at];
+    uint32_t *used = entry->place ? NULL : BASE_ADD(&table->used);
+    if (used) {
+        *used = at;
+        entry->place = (uint32_t)table->used.count;
+    }
+    halver->no_memory |= !entry->place;
+    return table->is->is_keyed ? name : entry->place;
+}
+
+static const struct halve_link *link_of(const struct halve_link *links, unsigned number)
 {
     while (links->field && links->field != number)
         links++;
@@ -185,11 +185,12 @@ static void copy_packed(struct halver *halver, unsigned table, const struct fiel
     export_protobuf_end(out, begin);
 }
 
-static void copy_message(struct halver *halver, struct base_bytes bytes, const struct link *links,
+static void copy_message(struct halver *halver, struct base_bytes bytes, const struct halve_link *links,
                          struct protobuf *out);
 
 // As deep as the links are.
-static void copy_field(struct halver *halver, const struct field *field, const struct link *link, struct protobuf *out)
+static void copy_field(struct halver *halver, const struct field *field, const struct halve_link *link,
+                       struct protobuf *out)
 {
     const bool is_table = link && link->table;
     if (field->wire == PROTOBUF_VARINT) {
@@ -215,7 +216,7 @@ static void append(struct protobuf *out, const void *bytes, size_t size)
 }
 
 // `links` NULL: as it is.
-static void copy_message(struct halver *halver, struct base_bytes bytes, const struct link *links, // NOLINT
+static void copy_message(struct halver *halver, struct base_bytes bytes, const struct halve_link *links, // NOLINT
                          struct protobuf *out)
 {
     struct base_cursor cursor = base_cursor(bytes);
@@ -235,22 +236,70 @@ static void copy_id(const struct halver *halver, const struct field *field, stru
     export_protobuf_bytes(out, field->number, halves, sizeof halves);
 }
 
+static void copy_table(struct halver *halver, struct table *table)
+{
+    const bool is_keyed = table->is->is_keyed;
+    for (size_t i = is_keyed; i <= table->used.count && table->entries.count; i++) {
+        const uint32_t index = i ? table->used.items[i - 1] : 0; // 0: what stands for none
+        const size_t begin = export_protobuf_begin(&table->out, table->is->table);
+        copy_message(halver, table->entries.items[index].bytes, i ? table->is->links : NULL, &table->out);
+        export_protobuf_end(&table->out, begin);
+    }
+}
+
+// All that samples, and what these led to, have pointed to.
+static void copy_tables(struct halver *halver, struct protobuf *out)
+{
+    const struct halve_table *tables = halver->form->tables;
+    for (size_t i = 0; i < HALVE_TABLES && tables[i].table; i++)
+        copy_table(halver, &halver->tables[tables[i].table]);
+    for (unsigned i = 1; i < HALVE_TABLES; i++) {
+        append(out, halver->tables[i].out.items, halver->tables[i].out.count);
+        out->failed |= halver->tables[i].out.failed;
+    }
+}
+
+// A profile that has tables of its own is the only one in its request.
+static void begin_tables(struct halver *halver, struct base_bytes profile)
+{
+    halver->is_malformed |= halver->has_tables;
+    halver->has_tables = true;
+    if (!halver->is_malformed)
+        read_tables(halver, profile);
+}
+
 static void copy_profile(struct halver *halver, struct base_bytes bytes, uint64_t samples, struct protobuf *out)
 {
+    const struct halve_form *form = halver->form;
     struct base_cursor cursor = base_cursor(bytes);
     struct field field;
     const bool is_cut = halver->at < halver->from || halver->at + samples > halver->to;
+    if (!form->dictionary)
+        begin_tables(halver, bytes);
     while (next_field(halver, &cursor, &field)) {
-        const bool is_sample = field.number == PROFILE_SAMPLES && field.wire == PROTOBUF_LENGTH;
-        const bool is_here = !is_sample || (halver->at >= halver->from && halver->at < halver->to);
+        const bool is_sample = field.number == form->inner[LEVEL_PROFILE] && field.wire == PROTOBUF_LENGTH;
+        const bool is_entry = !form->dictionary && table_at(halver, field.number);
+        const bool is_here = !is_entry && (!is_sample || (halver->at >= halver->from && halver->at < halver->to));
         halver->at += is_sample;
         if (!is_here)
             continue;
-        if (is_cut && field.number == PROFILE_ID && field.wire == PROTOBUF_LENGTH)
+        if (is_cut && field.number == form->profile_id && field.wire == PROTOBUF_LENGTH)
             copy_id(halver, &field, out);
         else
-            copy_field(halver, &field, link_of(profile_links, field.number), out);
+            copy_field(halver, &field, link_of(form->profile_links, field.number), out);
     }
+    if (!form->dictionary)
+        copy_tables(halver, out);
+}
+
+// What stands beside that which holds samples. The request's own tables come later.
+static void copy_other(struct halver *halver, const struct field *field, enum level level, struct protobuf *out)
+{
+    char uuid[UPLOAD_UUID_CHARS];
+    if (level == LEVEL_HOLDER && field->number == halver->form->holder_id && field->wire == PROTOBUF_LENGTH)
+        export_protobuf_text(out, field->number, upload_uuid(halver->id, uuid));
+    else if (level != LEVEL_REQUEST)
+        copy_field(halver, field, NULL, out);
 }
 
 // Of what holds profiles that which has samples of the half; what has none at all is the first one's.
@@ -259,9 +308,8 @@ static void copy_level(struct halver *halver, struct base_bytes bytes, enum leve
     struct base_cursor cursor = base_cursor(bytes);
     struct field field;
     while (next_field(halver, &cursor, &field)) {
-        if (field.number != inner[level] || field.wire != PROTOBUF_LENGTH) {
-            if (level != LEVEL_REQUEST)
-                copy_field(halver, &field, NULL, out);
+        if (field.number != halver->form->inner[level] || field.wire != PROTOBUF_LENGTH) {
+            copy_other(halver, &field, level, out);
             continue;
         }
         const uint64_t samples = count_samples(halver, field.inside, level + 1);
@@ -279,50 +327,53 @@ static void copy_level(struct halver *halver, struct base_bytes bytes, enum leve
     }
 }
 
-static void copy_table(struct halver *halver, unsigned number, const struct link *links)
-{
-    struct table *table = &halver->tables[number];
-    for (size_t i = 0; i <= table->used.count && table->entries.count; i++) {
-        const uint32_t index = i ? table->used.items[i - 1] : 0; // 0: what stands for none
-        const size_t begin = export_protobuf_begin(&table->out, number);
-        copy_message(halver, table->entries.items[index], i ? links : NULL, &table->out);
-        export_protobuf_end(&table->out, begin);
-    }
-}
-
 static void copy_dictionary(struct halver *halver, struct protobuf *out)
 {
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
-        copy_table(halver, order[i].table, order[i].links);
-    const size_t begin = export_protobuf_begin(out, REQUEST_DICTIONARY);
-    for (unsigned i = 1; i < TABLES; i++) {
-        append(out, halver->tables[i].out.items, halver->tables[i].out.count);
-        out->failed |= halver->tables[i].out.failed;
-    }
+    const size_t begin = export_protobuf_begin(out, halver->form->dictionary);
+    copy_tables(halver, out);
     export_protobuf_end(out, begin);
 }
 
 static void free_tables(struct halver *halver)
 {
-    for (unsigned i = 0; i < TABLES; i++) {
+    for (unsigned i = 0; i < HALVE_TABLES; i++) {
         base_vector_free(&halver->tables[i].entries.vector);
-        base_vector_free(&halver->tables[i].place.vector);
+        base_hash_free(&halver->tables[i].keys);
         base_vector_free(&halver->tables[i].used.vector);
         export_protobuf_free(&halver->tables[i].out);
     }
 }
 
-int upload_halve(struct base_bytes body, unsigned half, struct sink *into, struct base_error *error)
+static const struct halve_form *form_of(enum upload_form form)
 {
-    struct halver halver = {.half = half};
+    return form == UPLOAD_OTLP ? &halve_otlp : form == UPLOAD_PPROF ? &halve_push : NULL;
+}
+
+uint64_t upload_count_samples(enum upload_form form, struct base_bytes body)
+{
+    struct halver halver = {.form = form_of(form)};
+    const uint64_t samples = halver.form ? count_samples(&halver, body, LEVEL_REQUEST) : 0;
+    return halver.is_malformed ? 0 : samples;
+}
+
+int upload_halve(enum upload_form form, struct base_bytes body, unsigned half, const char *id, struct sink *into,
+                 struct base_error *error)
+{
+    struct halver halver = {.form = form_of(form), .half = half, .id = id};
     struct protobuf out = {.sink = into};
+    if (!halver.form)
+        return 1;
+    const struct halve_table *tables = halver.form->tables;
+    for (size_t i = 0; i < HALVE_TABLES && tables[i].table; i++)
+        halver.tables[tables[i].table].is = &tables[i];
     const uint64_t samples = count_samples(&halver, body, LEVEL_REQUEST);
     halver.from = half ? samples / 2 : 0;
     halver.to = half ? samples : samples / 2;
     if (samples > 1 && !halver.is_malformed) {
         find_tables(&halver, body);
         copy_level(&halver, body, LEVEL_REQUEST, &out);
-        copy_dictionary(&halver, &out);
+        if (halver.form->dictionary)
+            copy_dictionary(&halver, &out);
         export_protobuf_flush(&out, true);
     }
     const bool no_memory = halver.no_memory || out.failed || sink_failed(into);
@@ -331,6 +382,6 @@ int upload_halve(struct base_bytes body, unsigned half, struct sink *into, struc
     if (no_memory)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "request");
     if (halver.is_malformed)
-        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "it is no request of OTLP");
+        return base_fail(error, BASE_ERR_MALFORMED, "", 0, "%s", halver.form->refusal);
     return samples > 1 ? 0 : 1;
 }

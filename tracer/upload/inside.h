@@ -79,10 +79,19 @@ int upload_spool_recover(struct upload_spool *spool, struct base_error *error);
 void upload_spool_shorten(struct upload_spool *spool, const char *account_path);
 char *upload_path(const char *folder, const char *name); // NULL: no memory
 
+// ---- form.c
+
+enum { UPLOAD_UUID_CHARS = 37 };
+const char *upload_uuid(const char *id, char uuid[UPLOAD_UUID_CHARS]); // the id as receivers of pushes want it
+
 // ---- halve.c, split.c
 
-// Half 0 or 1 of a request of OTLP, by samples. 0; 1: it has no two; -1, *error filled: no memory, or it is none.
-int upload_halve(struct base_bytes body, unsigned half, struct sink *into, struct base_error *error);
+// Half 0 or 1 of a request, by samples, under the id that it will have. 0; 1: it has no two, or its form knows none;
+// -1, *error filled: no memory, or it is no such request.
+int upload_halve(enum upload_form form, struct base_bytes body, unsigned half, const char *id, struct sink *into,
+                 struct base_error *error);
+// How many samples it says, equal ones as one. 0 too where it is no such request, or its form knows none.
+uint64_t upload_count_samples(enum upload_form form, struct base_bytes body);
 // Of one that waits. 0; 1: it cannot be, and waits; -1, *error filled: no memory, or the account cannot be written.
 int upload_spool_split(struct upload_spool *spool, size_t place, struct base_error *error);
 // Of one whose split was begun, and whose file is there.

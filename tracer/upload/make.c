@@ -10,19 +10,9 @@
 #include "tracer/export/protobuf.h"
 #include "tracer/export/sink/sink.h"
 #include "tracer/upload/inside.h"
+#include "tracer/upload/push_fields.h"
 
 enum { SPLITS_MAX = 16 }; // of a part in two, and so on
-
-// push.v1.PushRequest, as Pyroscope has it
-enum {
-    PUSH_SERIES = 1,
-    SERIES_LABELS = 1,
-    SERIES_SAMPLES = 2,
-    LABEL_NAME = 1,
-    LABEL_VALUE = 2,
-    SAMPLE_PROFILE = 1,
-    SAMPLE_ID = 2,
-};
 
 struct maker {
     const struct trace *trace;
@@ -83,8 +73,8 @@ static void put_label(struct protobuf *out, const char *name, const char *value)
     if (!value || !*value)
         return;
     const size_t label = export_protobuf_begin(out, SERIES_LABELS);
-    export_protobuf_text(out, LABEL_NAME, name);
-    export_protobuf_text(out, LABEL_VALUE, value);
+    export_protobuf_text(out, SERIES_LABEL_NAME, name);
+    export_protobuf_text(out, SERIES_LABEL_VALUE, value);
     export_protobuf_end(out, label);
 }
 
@@ -105,7 +95,7 @@ static void write_push(const struct maker *maker, const struct selection *select
 {
     const struct analysis_labels *labels = &maker->wanted->labels;
     const struct trace_thread any = {.process = 0};
-    char name[CLEAN_PROCESS_NAME_BYTES], uuid[37], halvings[12];
+    char name[CLEAN_PROCESS_NAME_BYTES], uuid[UPLOAD_UUID_CHARS], halvings[12], share[12];
     export_clean_process_name(maker->trace, &any, name);
     const size_t series = export_protobuf_begin(out, PUSH_SERIES);
     put_label(out, "__name__", profile_name(selection->kind));
@@ -114,16 +104,20 @@ static void write_push(const struct maker *maker, const struct selection *select
     put_label(out, "hostname", labels->host);
     snprintf(halvings, sizeof halvings, "%u", maker->wanted->halvings);
     put_label(out, "qut_rate_halvings", maker->wanted->halvings ? halvings : NULL);
+    snprintf(share, sizeof share, "%u", maker->wanted->window_share_percent);
+    put_label(out, "qut_window_share_percent", maker->wanted->window_share_percent ? share : NULL);
     const size_t sample = export_protobuf_begin(out, SERIES_SAMPLES);
-    export_protobuf_bytes(out, SAMPLE_PROFILE, profile.data, profile.size);
-    snprintf(uuid, sizeof uuid, "%.8s-%.4s-%.4s-%.4s-%.12s", id, id + 8, id + 12, id + 16, id + 20);
-    export_protobuf_text(out, SAMPLE_ID, uuid);
+    export_protobuf_bytes(out, RAW_PROFILE, profile.data, profile.size);
+    export_protobuf_text(out, RAW_ID, upload_uuid(id, uuid));
     export_protobuf_end(out, sample);
     export_protobuf_end(out, series);
     export_protobuf_flush(out, true);
 }
 
 // ---- bodies
+
+// What a tick's time has below that is far less than what chance makes of it, and the longest part of a short request.
+enum { TICK_PARTS = 128 };
 
 static int write_body(const struct maker *maker, const struct selection *selection, const char *id, struct sink *body,
                       struct base_error *error)
@@ -134,6 +128,8 @@ static int write_body(const struct maker *maker, const struct selection *selecti
                                            .no_names = wanted->no_names,
                                            .system_root = wanted->system_root,
                                            .halvings = wanted->halvings,
+                                           .window_share_percent = wanted->window_share_percent,
+                                           .tick_parts = TICK_PARTS,
                                            .labels = wanted->labels};
     if (wanted->form == UPLOAD_OTLP)
         return format->write(selection, maker->names, &options, body, error);
@@ -156,6 +152,12 @@ static int write_body(const struct maker *maker, const struct selection *selecti
 static int make_part(const struct maker *maker, uint64_t from_ns, uint64_t to_ns, unsigned splits,
                      struct base_error *error);
 
+static bool is_too_large(const struct upload_wanted *wanted, struct base_bytes body)
+{
+    return body.size > wanted->max_bytes ||
+           (wanted->max_samples && upload_count_samples(wanted->form, body) > wanted->max_samples);
+}
+
 // `wanted_to_ns` is UINT64_MAX for the last part: what is at the very end belongs to it.
 static int make_body(const struct maker *maker, const struct selection *selection, uint64_t wanted_to_ns,
                      unsigned splits, struct sink *body, struct base_error *error)
@@ -169,15 +171,14 @@ static int make_body(const struct maker *maker, const struct selection *selectio
     if (sink_failed(body))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "request");
     request.body.data = sink_memory(body, &request.body.size);
-    if (request.body.size > maker->wanted->max_bytes && splits < SPLITS_MAX && middle_ns > from_ns &&
-        selection->trace.sample_count > 1) {
+    request.is_too_large = is_too_large(maker->wanted, request.body);
+    if (request.is_too_large && splits < SPLITS_MAX && middle_ns > from_ns && selection->trace.sample_count > 1) {
         sink_empty(body); // two of its halves need the room
         const int first = make_part(maker, from_ns, middle_ns, splits + 1, error);
         return first == 0 ? make_part(maker, middle_ns, wanted_to_ns, splits + 1, error) : -1;
     }
     for (size_t i = 0; i < selection->trace.sample_count; i++)
         request.samples += selection->trace.samples[i].count;
-    request.is_too_large = request.body.size > maker->wanted->max_bytes;
     return maker->each(maker->context, &request, error);
 }
 

@@ -79,7 +79,7 @@ static int settle(struct sender *sender, struct upload_item *item, const struct 
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "status %ld is none that a receiver gives",
                          answer->status);
     snprintf(text, sizeof text, "refused with status %ld%s", answer->status,
-             answer->status == 413 ? ": too large; a smaller --max-bytes splits what is taken from now on" : "");
+             answer->status == TOO_LARGE ? ": too large, and it cannot be split" : "");
     say(sender, item, text);
     snprintf(text, sizeof text, "status-%ld", answer->status);
     return upload_spool_drop(sender->spool, item, text, error);

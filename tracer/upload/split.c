@@ -88,14 +88,14 @@ static void id_of_half(const struct upload_item *item, unsigned half, char id[UP
              base_hash_bytes(7 + half, item->id, size));
 }
 
-// 0; 1: it has one sample, or what it is of knows no halves; -1.
+// 0; 1: it has one sample, or its form knows no halves; -1.
 static int make_halves(const struct upload_spool *spool, const struct upload_item *item, struct halves *halves,
                        struct base_error *error)
 {
     char name[UPLOAD_FILE_CHARS];
     struct base_bytes body;
     *halves = (struct halves){.sinks = {NULL}};
-    if (item->form != UPLOAD_OTLP)
+    if (item->form == UPLOAD_FILE)
         return 1;
     if (unpack_file(spool, upload_file_name(item, name), &body, error) != 0)
         return -1;
@@ -107,9 +107,9 @@ static int make_halves(const struct upload_spool *spool, const struct upload_ite
             result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "request");
             break;
         }
-        result = upload_halve(body, i, halves->sinks[i], error);
         request->form = item->form;
         id_of_half(item, i, request->id);
+        result = upload_halve(item->form, body, i, request->id, halves->sinks[i], error);
         request->body.data = sink_memory(halves->sinks[i], &request->body.size);
     }
     free((void *)(uintptr_t)body.data);

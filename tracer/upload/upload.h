@@ -36,10 +36,12 @@ struct upload_wanted {
     struct analysis_labels labels;
     enum selection_kind kind;
     bool no_names;
-    const char *system_root; // NULL: none
-    uint64_t window;         // its number, where a trace is one of several of the same processes
-    uint64_t max_bytes;      // of one body; a longer one becomes two, each of half the time
-    unsigned halvings;       // of the rate of samples, by a budget: requests say so
+    const char *system_root;       // NULL: none
+    uint64_t window;               // its number, where a trace is one of several of the same processes
+    uint64_t max_bytes;            // of one body; a longer one becomes two, each of half the time
+    uint64_t max_samples;          // the same of its samples, as they are in it: equal ones are one; 0: any
+    unsigned halvings;             // of the rate of samples, by a budget: requests say so
+    unsigned window_share_percent; // of windows, of which this is one: likewise. 0: all are taken
 };
 
 // Called for each request; it lasts until that returns. -1, *error filled: no more.

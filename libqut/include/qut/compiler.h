@@ -29,6 +29,10 @@ enum qut_compile_flag {
     QUT_COMPILE_OAT_IDENTITY = 2,
     // The module is one of another process, which may say of itself what it likes: its build-id may be another file's.
     QUT_COMPILE_OF_ANOTHER = 4,
+    // Said by qutc_compile_for_qut to qutc_provide_options.take: the file at `path` is the module's, by its build-id,
+    // but
+    // no table can be made of it.
+    QUT_COMPILE_FILE_IS_HERE = 8,
 };
 
 // Makes a table. *table is from malloc, the caller frees it. Returns 0, or -1 where there is none to be had (no unwind

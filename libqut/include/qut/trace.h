@@ -211,7 +211,7 @@ enum qut_mark_kind {
     QUT_MARK_INSTANT = 0, // something happened
     QUT_MARK_BEGIN = 1,   // of a message, a request, a frame with that id and name: cuts what was before off
     QUT_MARK_END = 2,
-    QUT_MARK_COUNTER = 3, // id is the value, from now on, of the counter with that name
+    QUT_MARK_COUNTER = 3, // id, as int64_t, is the value, from now on, of the counter with that name
 };
 
 // Returns enum qut_stored. `name` may be NULL; it is copied, and each name is kept once. [signal-safe; any thread]

@@ -54,6 +54,12 @@ void code_arm_data_number(const struct code_arm *a, unsigned operation, bool set
         else
             code_add(in, CODE_OP_AND, into, from)->number = operation == CODE_ARM_AND ? value : ~value;
         break;
+    case CODE_ARM_ORR:
+        if (of_pc)
+            code_lose(in, into);
+        else
+            code_add(in, CODE_OP_OR, into, from)->number = value;
+        break;
     default: code_lose(in, into); break;
     }
     finish(a, to, sets_flags);

@@ -5,49 +5,15 @@
 //     node query_test.mjs QUT GOLDEN_MAKER
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { Checks, consumerFile, skip } from '../../support/consumers/consumers.mjs';
+import { Checks, consumerFile } from '../../support/consumers/consumers.mjs';
+import { isSame, readyQueries, tableOrders, twoTraces } from './two_traces.mjs';
 
 const [qut, goldenMaker] = process.argv.slice(2).map((file) => path.resolve(file));
 const checks = new Checks();
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'qut-query-'));
-process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
-process.chdir(folder);
-
-function record(name) { // a segment is in memory
-    const segment = `/dev/shm/qut-query-${process.pid}-${name}`;
-    try {
-        execFileSync(goldenMaker, [segment, 'close']);
-        execFileSync(qut, ['collect', '--quiet', segment, '-o', `${name}.qtrace`]);
-    } finally {
-        fs.rmSync(segment, { force: true });
-    }
-}
-try {
-    fs.accessSync('/dev/shm', fs.constants.W_OK);
-} catch {
-    skip('/dev/shm cannot be written to');
-}
-record('golden');
-record('second');
-const run = (...words) => spawnSync(qut, words, { encoding: 'utf8' });
-if (run('query', 'losses', 'golden.qtrace').stderr.includes('without SQLite'))
-    skip('this qut was built without SQLite');
+const { folder, files, run, ask } = twoTraces(qut, goldenMaker, checks);
 const info = JSON.parse(execFileSync(qut, ['info', '--json', 'golden.qtrace'], { encoding: 'utf8' }));
-
-// The second one has other labels, and its identity may be the first one's: then it is the same trace.
-const files = ['golden.qtrace,host=web1,version=1'];
-if (run('query', 'losses', 'golden.qtrace', 'second.qtrace').status < 2)
-    files.push('second.qtrace,host=web2,version=2');
-for (const file of files)
-    execFileSync(qut, ['export', file, '-f', 'parquet', '-o', 'tables', '--quiet']);
-
-function ask(sql, ...more) {
-    const result = run('query', sql, ...files, '--json', '--quiet', ...more);
-    return checks.ok(result.status < 2, `${sql}: ${result.stderr}`) ? JSON.parse(result.stdout) : [];
-}
 
 // ---- the counts are those of qut info
 const first = `trace = (SELECT trace FROM traces WHERE file = 'golden.qtrace')`;
@@ -97,7 +63,7 @@ const csv = run('query', `SELECT 'a,"b' AS x, 1 AS y`, 'golden.qtrace', '--csv')
 checks.equal(csv.stdout, 'x,y\r\n"a,""b",1\r\n', 'CSV');
 
 // ---- the ready ones, in both
-const ready = run('query', '--list').stdout.trimEnd().split('\n').map((line) => line.split(' ')[0]);
+const ready = readyQueries(run);
 checks.ok(ready.length >= 12, `${ready.length} queries are ready`);
 const results = new Map(ready.map((name) => [name, ask(name)]));
 checks.ok(results.get('hottest').length > 2 && results.get('total').length > results.get('hottest').length / 2,
@@ -106,23 +72,52 @@ const { DuckDBInstance } = await import(pathToFileURL(consumerFile('@duckdb/node
 const duckdb = await (await DuckDBInstance.create(':memory:')).connect();
 for (const table of ['traces', 'samples', 'stacks', 'frames'])
     await duckdb.run(`CREATE VIEW ${table} AS FROM read_parquet('tables/${table}/**/*.parquet', hive_partitioning = true)`);
-function isSame(a, b) { // rounded to three digits by each
-    const plain = (value) => (typeof value === 'string' && !/^-?\d+$/.test(value) ? value : Number(value));
-    return a.length === b.length && a.every((row, i) => Object.keys(row).every((key) => {
-        const [left, right] = [plain(row[key]), plain(b[i][key])];
-        return left === right || Math.abs(left - right) < 0.0021;
-    }));
-}
 for (const name of ready) {
     const sql = run('query', '--show', name).stdout;
     const rows = (await duckdb.runAndReadAll(sql)).getRowObjectsJson();
     checks.ok(isSame(results.get(name), rows), `${name}: ${JSON.stringify(results.get(name)).slice(0, 300)} in SQLite, ` +
         `${JSON.stringify(rows).slice(0, 300)} in DuckDB`);
 }
-for (const [table, order] of [['traces', 'trace'], ['samples', 'trace, tid, time_ns, kind, event, stack, count, cpu_ns, flow'],
-    ['stacks', 'trace, stack, depth'], ['frames', 'trace, frame']]) {
+for (const [table, order] of tableOrders) {
     const sql = `SELECT * FROM ${table} ORDER BY ${order}`;
     const rows = (await duckdb.runAndReadAll(sql)).getRowObjectsJson().map((row) => ({ ...row, date: String(row.date) }));
     checks.ok(isSame(ask(sql), rows), `all rows of ${table}`);
 }
+
+// ---- qut query itself by DuckDB: the same file of SQL, the same rows
+const library = consumerFile('@duckdb/node-bindings-linux-x64', 'libduckdb.so');
+const byDuckdb = (...words) => spawnSync(qut, ['query', '--engine', 'duckdb', ...words],
+    { encoding: 'utf8', env: { ...process.env, QUT_DUCKDB: library, TMPDIR: folder } });
+for (const name of ready) {
+    fs.writeFileSync('ready.sql', run('query', '--show', name).stdout);
+    const result = byDuckdb('@ready.sql', ...files, '--json', '--quiet');
+    checks.ok(result.status < 2 && isSame(results.get(name), JSON.parse(result.stdout)) &&
+        JSON.stringify(Object.keys(JSON.parse(result.stdout)[0] ?? {})) === JSON.stringify(Object.keys(results.get(name)[0] ?? {})),
+        `${name}: ${JSON.stringify(results.get(name)).slice(0, 300)} by SQLite, ${result.stdout.slice(0, 300)} by DuckDB ${result.stderr}`);
+}
+for (const [table, order] of tableOrders) {
+    const sql = `SELECT * FROM ${table} ORDER BY ${order}`;
+    for (const form of ['--json', '--csv']) {
+        const result = byDuckdb(sql, ...files, form, '--quiet');
+        checks.ok(result.status < 2 && result.stdout.length > 100 && result.stdout === run('query', sql, ...files, form, '--quiet').stdout,
+            `all rows of ${table}, ${form}: to the last byte ${result.stderr}`);
+    }
+}
+checks.equal(JSON.parse(byDuckdb("SELECT sum(9000000000000000000 + 0 * count) > 1 AS a, 1.5 AS b, NULL AS c, 'x' AS d, sum(count) AS e FROM samples",
+    ...files, '--json', '--quiet').stdout), JSON.parse(run('query', "SELECT 1 AS a, 1.5 AS b, NULL AS c, 'x' AS d, sum(count) AS e FROM samples",
+    ...files, '--json', '--quiet').stdout), 'types of cells');
+function duckdbRefuses(sql, says) {
+    const result = byDuckdb(sql, 'golden.qtrace');
+    checks.ok(result.status === 2 && result.stderr.includes(says), `${sql}: ${result.status} ${result.stderr}`);
+}
+duckdbRefuses('SELECT thred FROM samples', 'thred');
+duckdbRefuses('SELECT 1; SELECT 2', 'DuckDB');
+for (const sql of ["COPY samples TO 'x.csv'", 'CREATE TABLE x (a INTEGER)', 'DELETE FROM samples', "ATTACH 'x.db' AS y", "SET threads = 1"])
+    duckdbRefuses(sql, '');
+duckdbRefuses("SELECT * FROM read_csv('/etc/passwd')", 'disabled');
+checks.ok(!fs.existsSync('x.csv') && !fs.existsSync('x.db'), 'DuckDB makes no file');
+checks.ok(!fs.readdirSync(folder).some((name) => name.startsWith('qut-query-')), 'what was written for it is gone');
+const without = spawnSync(qut, ['query', '--engine', 'duckdb', 'hottest', 'golden.qtrace'],
+    { encoding: 'utf8', env: { ...process.env, QUT_DUCKDB: '/nonexistent.so' } });
+checks.ok(without.status === 2 && without.stderr.includes('DuckDB cannot be loaded'), `without the library: ${without.stderr}`);
 checks.end('query');

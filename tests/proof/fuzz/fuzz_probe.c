@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of probes: what the verifier takes is run by an interpreter that checks each step, and by ours.
+// Programs of probes: what the verifier takes is run by an interpreter that checks each step, by ours,
+// and as machine code.
 #include "bytecode/verify.h"
 #include "tests/proof/fuzz/fuzz.h"
-#include "tests/support/probe_judge.h"
+#include "tests/support/probe_machine.h"
 
 static void run_all(const void *data, size_t size)
 {
@@ -21,6 +22,7 @@ static void run_all(const void *data, size_t size)
         fuzz_require(!judged.wrong);
         const struct probe_judgement ran = probe_judge_runs(&image, i, fields);
         fuzz_require(ran.result == judged.result && ran.calls_hash == judged.calls_hash && ran.calls == judged.calls);
+        fuzz_require(!probe_machine_judge(&image, i, fields, &judged));
     }
 }
 

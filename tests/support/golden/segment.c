@@ -180,6 +180,15 @@ static void close_at(struct golden_writer *writer, const char *path)
     close(fd);
 }
 
+// Room for all of it: nothing may be overwritten. Of a segment a quarter is for nodes, which take 8 bytes each and room
+// to be found.
+static uint64_t bytes_for(const struct trace *trace)
+{
+    enum { LEAST_BYTES = 4 << 20, NODE_BYTES = 4 * 16, SAMPLE_BYTES = 24 };
+    const uint64_t bytes = (uint64_t)NODE_BYTES * trace->node_count + (uint64_t)SAMPLE_BYTES * trace->sample_count;
+    return bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
+}
+
 int golden_write(const struct trace *trace, const char *path, bool closes)
 {
     struct golden_writer writer = {.trace = trace,
@@ -187,7 +196,7 @@ int golden_write(const struct trace *trace, const char *path, bool closes)
                                    .modules = calloc(trace->module_count + 1, sizeof *writer.modules),
                                    .code_bases = calloc(trace->module_count + 1, sizeof *writer.code_bases)};
     require(writer.nodes && writer.modules && writer.code_bases);
-    const struct segment_options options = {.segment_bytes = 4 << 20,
+    const struct segment_options options = {.segment_bytes = bytes_for(trace),
                                             .path = path,
                                             .mode = trace->mode,
                                             .flags = trace->has_cpu_time ? QUT_TRACE_HAS_CPU_TIME : 0,

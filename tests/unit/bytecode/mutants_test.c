@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that the compiler made, changed at random: whatever the verifier takes is run by an interpreter that checks
-// everything (tests/support/probe_judge.h), and by ours, which must do the same. That the judge can find something is
-// shown by those that are refused: without a verifier many of them would do what they must not.
+// everything (tests/support/probe_judge.h), by ours, and as machine code: all must do the same. That the judge can find
+// something is shown by those that are refused: without a verifier many of them would do what they must not.
 //
 //   mutants_test [COUNT [SEED]]
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "bytecode/verify.h"
-#include "tests/support/probe_judge.h"
+#include "tests/support/probe_machine.h"
 #include "tracer/probe/script.h"
 
-enum { COUNT = 1000000, IMAGE_MAX = 16384, CHANGES_MAX = 4 };
+enum { COUNT = 2000000, IMAGE_MAX = 16384, CHANGES_MAX = 4 };
 
 static const char long_script[] =
     "entry:f { @last[tid] = arg0; if (@last[tid] * 3 < time || !arg1) { @n = avg(s32(arg1 + 4)) }"
@@ -24,6 +24,7 @@ static const char *const scripts[] = {
     "return:f /duration > 1ms/ { @[str(u64(retval), 24)] = max(duration); printf(\"%d %s\", tid, str(retval, 16)) }",
     long_script,
     "entry:f /str(arg0) == \"a text of some words\"/ { @hits = count() } end { print(@hits); clear(@hits) }",
+    "return:f /errno != 0/ { @p[path(retval, 20), errno] = count(); printf(\"%s\", path(duration)) }",
     "begin { printf(\"%x\", time) } entry:f { @v = arg0 > 0x123456789 ? ~arg1 : -arg2 << 3 ^ 5 }",
 };
 
@@ -113,6 +114,11 @@ static bool run_all(const uint8_t *image, bool is_taken)
             printf("program %" PRIu32 " gives 0x%" PRIx64 " after %" PRIu32 " calls, and should give 0x%" PRIx64
                    " after %" PRIu32 "\n",
                    i, ran.result, ran.calls, judged.result, judged.calls);
+            return false;
+        }
+        const char *differs = probe_machine_judge(&parts, i, fields, &judged);
+        if (differs) {
+            printf("program %" PRIu32 ": %s\n", i, differs);
             return false;
         }
     }

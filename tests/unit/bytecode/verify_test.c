@@ -156,6 +156,11 @@ static const struct refused {
     {BYTECODE_STACK, 4, {COPY(1, 10), I(0x07, 1, 0, 0, -8), MOV(2, 9), MOV(3, 0), CALL(QUT_PROBE_READ), EXIT}},
     {BYTECODE_ALIGNMENT, 4, {COPY(1, 10), I(0x07, 1, 0, 0, -12), MOV(2, 1), MOV(3, 0), CALL(QUT_PROBE_READ), EXIT}},
     {BYTECODE_NUMBER, 3, {MOV(1, 8), MOV(2, 8), MOV(3, 0), CALL(QUT_PROBE_STRING), EXIT}},
+    {BYTECODE_NUMBER, 3, {MOV(1, 8), MOV(2, 8), MOV(3, 0), CALL(QUT_PROBE_PATH), EXIT}},
+    {BYTECODE_ARGUMENT, 3, {COPY(1, 10), MOV(2, 257), MOV(3, 0), CALL(QUT_PROBE_PATH), EXIT}},
+    // More than 32 bits are no constant, whichever half says so.
+    {BYTECODE_ARGUMENT, 2, {I(0x18, 1, 0, 0, 1), I(0, 0, 0, 0, 1), CALL(QUT_PROBE_EMIT), EXIT}},
+    {BYTECODE_ARGUMENT, 2, {I(0x18, 1, 0, 0, 1), I(0, 0, 0, 0, 0), CALL(QUT_PROBE_EMIT), EXIT}}, // no such record
     {BYTECODE_UNWRITTEN, 4, {COPY(2, 10), I(0x07, 2, 0, 0, -8), MOV(1, 0), MOV(3, 1), CALL(QUT_PROBE_AGGREGATE), EXIT}},
     {BYTECODE_UNSET,
      5,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written into a word of an event is read out of it; a header that names what is not there is refused.
 #include "formats/qut_calls.h"
+#include "formats/qut_calls_ledger.h"
 
 #include <check.h>
 #include <string.h>
@@ -35,6 +36,34 @@ START_TEST(taken_once)
     ck_assert(event.time_ticks == 7 && qut_calls_word_slot(event.word) == 0x400000000018 &&
               qut_calls_word_id(event.word) == 3);
     ck_assert(!qut_calls_event_take(&place, &event));
+}
+END_TEST
+
+START_TEST(ledgers)
+{
+    const uint64_t block = 0x7f0000001000;
+    const struct qut_calls_ledger good = {
+        .mark = QUT_CALLS_LEDGER_MARK ^ block, .sites_at = 128, .owner_start_low = 1, .owner_start_high = 2};
+    struct qut_calls_ledger ledger = good;
+    ck_assert(qut_calls_ledger_is_of(&ledger, block) && !qut_calls_ledger_is_of(&ledger, block + 4096));
+    ck_assert_uint_eq(qut_calls_ledger_owner_start(&ledger), 0x200000001);
+    ledger.sites_at = 8; // in front of the thunks
+    ck_assert(!qut_calls_ledger_is_of(&ledger, block));
+    ledger = good;
+    ledger.site_count = QUT_CALLS_LEDGER_SITES_MAX + 1;
+    ck_assert(!qut_calls_ledger_is_of(&ledger, block));
+    const struct qut_calls_ledger_site sound = {
+        .size = 5, .boundary_count = 6, .thunk_bytes = 208, .restart_bytes = 208};
+    struct qut_calls_ledger_site site = sound;
+    ck_assert(qut_calls_ledger_site_is_sound(&site));
+    site.size = QUT_CALLS_LEDGER_PATCH_BYTES + 1;
+    ck_assert(!qut_calls_ledger_site_is_sound(&site));
+    site = sound;
+    site.boundary_count = QUT_CALLS_ORIGIN_BOUNDARIES + 1;
+    ck_assert(!qut_calls_ledger_site_is_sound(&site));
+    site = sound;
+    site.thunk_bytes = 100; // shorter than what may be begun anew
+    ck_assert(!qut_calls_ledger_site_is_sound(&site));
 }
 END_TEST
 
@@ -90,6 +119,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, words);
     tcase_add_test(tests, taken_once);
+    tcase_add_test(tests, ledgers);
     tcase_add_test(tests, headers);
     return run_suite(suite);
 }

@@ -25,8 +25,9 @@ asked_for()
         sed -E "s/^command -v \"?//; s/^shutil\.which\(\"//; s/^find_program\('//; s/[\"'].*//; /[-.]$/d" | sort -u
 }
 
-# Not Debian's, or not what a test rests on: the machine's own package manager and its asking for root's rights.
-elsewhere='apt-get dpkg-query sudo qut qutc'
+# Not Debian's, or not what a test rests on: the machine's own package manager and its asking for root's rights; containers,
+# of a tool that no test runs.
+elsewhere='apt-get dpkg-query sudo docker qut qutc'
 
 "$root/tools/declared-commands" "$work/all"
 count=0

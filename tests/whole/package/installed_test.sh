@@ -57,13 +57,13 @@ program() # NAME COMPILER SOURCE LINK_ARGUMENT...
     mv "$tree/program" "$tree/last"
 }
 
-for header in qut/qut.h qut/base.h qut/compiler.h qut/frame.h qut/local.h qut/sample.h qut/target.h qut/trace.h qutc/provide.h; do
+for header in qut/qut.h qut/base.h qut/compiler.h qut/frame.h qut/local.h qut/sample.h qut/target.h qut/trace.h qutc/provide.h qutc/servers.h; do
     check "$header is installed" test -f "$tree"/*/*/include/"$header" -o -f "$tree"/usr/include/"$header"
 done
 check 'the shared library has its names' test -e "$libdir/libqut.so.0" -a -e "$libdir/libqut.so" -a -f "$libdir/libqut.a"
 
 # An archive has no border but names: none of ours meets those of a program.
-for archive in libqut.a libqutc.a; do
+for archive in libqut.a libqutc.a libqutc-servers.a; do
     strange=$(nm -g --defined-only "$libdir/$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^qutc?_/ { print $3 }' | head -n 5)
     check "$archive: names begin with qut_ or qutc_" test -z "$strange"
 done
@@ -83,6 +83,7 @@ done
     sed -n '/^```c$/,/^```$/p' "$here/../../../docs/embedding.md" | sed '/^```/d' >"$tree/monitor.c"
     program 'the monitor of docs/embedding.md' cc "$tree/monitor.c" $(pkg-config --libs qutc) -pthread
     program 'the compiler, libqut.a' cc "$here/compiles.c" $(pkg-config --libs qutc | sed 's/-lqut\b/-l:libqut.a/g')
+    program 'the compiler and servers' cc "$here/asks.c" $(pkg-config --libs qutc-servers)
     # Programs compiled before, with the headers of 0.1: objects that no later change may fail. They are never made anew.
     before=$here/../../support/golden_files/v0.1
     if [ "$(uname -m)" = x86_64 ]; then

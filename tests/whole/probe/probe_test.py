@@ -81,6 +81,25 @@ def check_counts():
            ["begin\n", "end\n"])
 
 
+def check_lot():
+    threads, calls = 4, 10000
+    done = probe(f"entry:{NAME}!probe_work /random % 4 == 0/ {{ @drawn = count(); @tid[tid] = count() }}"
+                 f"entry:{NAME}!probe_work {{ @bits[random >> 28] = count(); @most = max(random); @next[random] = count() }}",
+                 SUBJECT, str(threads), str(calls), "0")
+    found = maps(done.lines)
+    total = account(done)[0] + 1
+    # Six standard deviations on either side: sqrt(n p (1 - p)).
+    for what, got, share in (("drawn", value(found["drawn"]), 1 / 4),
+                             *((f"upper bits {row['key']}", row["value"], 1 / 16) for row in found["bits"]["rows"])):
+        far = 6 * (total * share * (1 - share)) ** 0.5
+        assert abs(got - total * share) < far, f"{what}: {got} of {total}"
+    expect("upper bits", len(found["bits"]["rows"]), 16)
+    assert 0.99 * 2**32 < value(found["most"]) < 2**32, found["most"]
+    # Threads have numbers of their own: of 4,096 keys that fit hardly one comes twice.
+    assert sum(row["value"] > 1 for row in found["next"]["rows"]) <= 2, found["next"]["rows"]
+    assert len(found["tid"]["rows"]) >= threads, found["tid"]
+
+
 def check_children():
     done = probe(f"entry:{NAME}!probe_work {{ @[pid] = count() }} return:{NAME}!probe_work {{ @r = count() }}",
                  SUBJECT, "1", "500", "3")
@@ -414,7 +433,7 @@ def check_mistakes():
 def main():
     folder = tempfile.TemporaryDirectory() # of one that is killed something is left there
     os.environ["TMPDIR"] = folder.name
-    for check in (check_mistakes, check_prometheus, check_budget, check_attached_budget, check_counts, check_children, check_records, check_hostile, check_attached,
+    for check in (check_mistakes, check_prometheus, check_budget, check_attached_budget, check_counts, check_lot, check_children, check_records, check_hostile, check_attached,
                   check_names_while_it_runs, check_arguments, check_list, check_attached_arguments):
         try:
             check()

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables by build-id: qutc compile --layout makes the folder, a server here serves it, well or not, qutc fetch takes from it.
 usage: fetch_test.py QUTC"""
-import contextlib
 import hashlib
-import http.server
 import json
 import os
 import re
@@ -12,7 +10,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'support'))
+from table_server import Server  # pylint: disable=wrong-import-position
 
 QUTC = os.path.abspath(sys.argv[1])
 LIBC = "/lib/x86_64-linux-gnu/libc.so.6"
@@ -29,67 +30,6 @@ def check(what, good, text=""):
 
 def qutc(*arguments, cache="cache"):
     return subprocess.run([QUTC, *arguments], capture_output=True, text=True, env={**os.environ, "QUT_CACHE": cache})
-
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, root, change=None):
-        self.root, self.change, self.asked = root, change or (lambda path, body: body), []
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.ended = threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def stop(self):
-        self.ended.set()
-        self.shutdown()
-        self.server_close()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def log_message(self, *arguments):
-        pass
-
-    def do_GET(self):
-        server = self.server
-        server.asked.append(self.path)
-        path = os.path.join(server.root, self.path.lstrip("/"))
-        body = None
-        if os.path.isfile(path):
-            with open(path, "rb") as file:
-                body = file.read()
-        answer = server.change(self.path, body)
-        with contextlib.suppress(OSError):
-            if answer == "slow":
-                self.send_response(200)
-                self.end_headers()
-                server.ended.wait(60)
-            elif answer == "endless":
-                self.send_response(200)
-                self.end_headers()
-                while not server.ended.is_set():
-                    self.wfile.write(b"0" * 65536)
-            elif answer == "elsewhere":
-                self.send_response(302)
-                self.send_header("Location", f"file://{os.path.abspath(path)}")
-                self.end_headers()
-            elif answer == "cut":
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body[:len(body) // 2])
-            elif isinstance(answer, int) or answer is None:
-                self.send_response(answer or 404)
-                self.end_headers()
-            else:
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
 
 
 def keys(name):
@@ -133,6 +73,8 @@ def layout():
     check("layout: or -o", both.returncode == 2 and "not both" in both.stderr, both.stderr)
     bad = qutc("compile", "--layout", "root", "--sign", "ours.pub", "--force", LIBC)
     check("layout: a public key does not sign", bad.returncode == 2 and "no private key" in bad.stderr, bad.stderr)
+    halves = [name for _, _, names in os.walk("root") for name in names if name.endswith((".new", ".tmp"))]
+    check("layout: nor leaves it halves", not halves, halves)
     late = qutc("compile", "--layout", "root", "--sign", "ours.key", LIBC)
     check("layout: what waited is indexed later", "indexes: 1 written and signed" in late.stdout, late.stdout + late.stderr)
     # As after a crash of the system: a table that has no bytes, and half a line.
@@ -250,6 +192,27 @@ def hostile():
         check(f"hostile: {name}, the next server has it", both.returncode == 0 and len(tables(cache)) == 1, both.stdout + both.stderr)
         server.stop()
         whole.stop()
+    # As large as the library, with its build-id, and one byte of it is another.
+    shutil.copyfile(LIBC, "libc.so.6")
+    with open("libc.so.6", "r+b") as file:
+        file.seek(os.path.getsize(LIBC) // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    server = Server("root")
+    wrong = fetch(server, "libc.so.6", cache="w")
+    check("hostile: a file of the same size and build-id", wrong.returncode == 2 and "other bytes" in wrong.stderr and not tables("w"),
+          wrong.stdout + wrong.stderr)
+    check("hostile: ... and then the right one", fetch(server, LIBC, cache="w").returncode == 0 and len(tables("w")) == 1)
+    server.stop()
+    for what in ("/index", "index.sig", ".qut.zst"): # it would hold a request for a minute
+        server = Server("root", only(what, "slow"))
+        began = time.monotonic()
+        slow = fetch(server, LIBC, cache="s")
+        took_s = time.monotonic() - began
+        check(f"hostile: a slow {what} is waited for two seconds", slow.returncode == 2 and re.search("(?i)time", slow.stderr) and
+              1.9 < took_s < 10 and not tables("s"), f"{took_s:.1f} s: {slow.stdout}{slow.stderr}")
+        server.stop()
     nobody = qutc("fetch", "--url", "http://127.0.0.1:9", "--unsigned", LIBC, cache="n")
     check("hostile: nobody there", nobody.returncode == 2 and "connect" in nobody.stderr.lower(), nobody.stderr)
 

@@ -144,6 +144,13 @@ def check_page():
 
 
 def check_mistakes():
+    for command in (('report', '-o', 'x.html'), ('export', '-f', 'collapsed', '-o', 'x'), ('export', '-f', 'otlp', '-o', 'x'), ('query', 'hottest')):
+        for operand in 'one.qtrace,hosst=a', 'one.qtrace,hosst=a,service=b':
+            run(*command, operand, status=2, says='"hosst=a" is no label: those are host=, service= and version=')
+    run('report', 'one.qtrace,host=a,b', '-o', 'x.html', status=2, says='No such file')
+    shutil.copy('one.qtrace', 'one.qtrace,hosst=a')
+    run('report', '--quiet', 'one.qtrace,hosst=a', '-o', 'x.html')
+    os.unlink('one.qtrace,hosst=a')
     run('report', 'one.qtrace', 'two.qtrace', status=2, says='report: needs -o OUT')
     run('export', '-f', 'collapsed', 'one.qtrace', 'two.qtrace', status=2, says='export: needs -o OUT')
     run('report', 'one.qtrace', 'two.qtrace', '-o', 'two.qtrace', status=2, says='two.qtrace: is one of the traces')

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of qut monitor share: processes that store samples and say how many, and what qut monitor says of them."""
+import contextlib
 import os
 import re
 import subprocess
 
+from upload_parts import Receiver, folder
+
 SEGMENTS = 'segments'
-TOLD = re.compile(r'windows (\d+); processes (\d+) now, (\d+) ended(?:, (\d+) whose segment vanished)?(?:, \d+ left alone [^\n;]*)?(?:; the rate is halved \d+ times)?\n'
+TOLD = re.compile(r'windows (\d+); processes (\d+) now, (\d+) ended(?:, (\d+) whose segment vanished)?(?:, \d+ left alone [^\n;]*)?(?:; \d+ % of windows are taken)?(?:; the rate is halved \d+ times)?\n'
                   r'samples told (\d+) = in windows (\d+) \+ left out (\d+) \+ overwritten (\d+) \+ unreadable (\d+) \+ cut off (\d+)'
                   r'(?:; before they were stored: (\d+))?\n')
 WORDS = ('windows', 'processes', 'ended', 'vanished', 'told', 'in_windows', 'left_out', 'overwritten', 'unreadable', 'cut_off', 'lost')
@@ -49,3 +52,17 @@ def received(log):
 
 def segments():
     return os.listdir(SEGMENTS)
+
+
+@contextlib.contextmanager
+def receiving(once):
+    """A folder to be in, with one of segments, and a receiver. None: this qut cannot send. once: as the tests have it."""
+    with folder() as work, contextlib.ExitStack() as stack:
+        os.chdir(work)
+        os.mkdir(SEGMENTS)
+        receiver = Receiver('receiver')
+        stack.callback(receiver.kill)
+        if 'without libcurl' in once('probe', '--to', receiver.url).stderr:
+            print('SKIP: this qut was built without libcurl')
+            receiver = None
+        yield receiver

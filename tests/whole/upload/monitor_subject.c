@@ -3,6 +3,7 @@
 // ends; then prints STORED and LOST.
 // PATH "-": memory without a name.
 //     monitor_subject PATH KIBIBYTES THREADS SAMPLES PAUSE_US close|leave|fork other|cpu
+// Letters on its standard input are marks: m "something", o "something else", b and e of "work".
 // Each thread stores SAMPLES at a time, once at least, then pauses. leave: it ends without closing its trace. fork: as
 // close, but by a child, which is told of in a segment of its own. cpu: each sample is a tick, CPU_STEP_NS of processor
 // time after the one before of its thread.
@@ -61,6 +62,17 @@ static void tell(void)
     fflush(stdout);
 }
 
+static void make_mark(char what)
+{
+    switch (what) {
+    case 'm': qut_trace_mark(QUT_MARK_INSTANT, 7, "something"); break;
+    case 'o': qut_trace_mark(QUT_MARK_INSTANT, 7, "something else"); break;
+    case 'b': qut_trace_mark(QUT_MARK_BEGIN, 3, "work"); break;
+    case 'e': qut_trace_mark(QUT_MARK_END, 3, "work"); break;
+    default: break;
+    }
+}
+
 static void run(unsigned thread_count)
 {
     pthread_t threads[THREADS_MAX];
@@ -69,7 +81,7 @@ static void run(unsigned thread_count)
             exit(2);
     char byte;
     while (read(STDIN_FILENO, &byte, 1) > 0)
-        ;
+        make_mark(byte);
     atomic_store(&is_over, true);
     for (unsigned i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);

@@ -177,6 +177,27 @@ def runs(receiver):
     check('runs: ends by itself', ends.returncode == 0 and read_balance(ends.stdout)['ended'] == 1, ends.stdout)
 
 
+def share(receiver):
+    """Lots are drawn until some windows were taken and some were not."""
+    receiver.clear()
+    subject = Subject(SUBJECT, pause_us=20000)
+    spool, balance = fresh(), {'in_windows': 0, 'left_out': 0}
+    limit = time.monotonic() + 120
+    try:
+        while not (balance['in_windows'] and balance['left_out']) and time.monotonic() < limit:
+            result = monitor(SEGMENTS, '--as', 'otlp', '--spool', spool, '--to', receiver.url, '--window', '1', '--duration', '2', '--window-share', '50')
+            balance = read_balance(result.stdout)
+            check('share: ends well', result.returncode == 0 and '50 % of windows are taken' in result.stdout, result)
+        stored, _ = subject.end()
+    finally:
+        subject.kill()
+    last = read_balance(once(spool).stdout)
+    check('share: nothing is forgotten', last['told'] == stored and adds_up(last), (last, stored))
+    check('share: some are taken, some left out', balance['in_windows'] and balance['left_out'] and adds_up(balance), balance)
+    check('share: the receiver has what was taken, and knows', received(receiver.log()) == balance['in_windows'] and
+          all(entry['share'] == 50 for entry in receiver.log()), (balance, receiver.log()))
+
+
 def rings(receiver):
     """A signal: what each process keeps, with times, as a trace of its own, which goes on its own way."""
     receiver.clear()
@@ -281,6 +302,8 @@ def refusals():
     for arguments, word in (((SEGMENTS, '--as', 'otlp'), '--spool'), (('--as', 'otlp', '--spool', 's'), 'DIR'),
                             ((SEGMENTS, '--spool', 's'), '--as'), ((SEGMENTS, '--as', 'file', '--spool', 's'), '--as'),
                             ((SEGMENTS, '--as', 'otlp', '--spool', 's', '--once', '--duration', '1'), '--once'),
+                            ((SEGMENTS, '--as', 'otlp', '--spool', 's', '--once', '--window-share', '5'), '--once'),
+                            ((SEGMENTS, '--as', 'otlp', '--spool', 's', '--window-share', '0'), 'percent'),
                             ((SEGMENTS, '--as', 'otlp', '--spool', 's', '--dry-run'), 'dry-run')):
         result = monitor(*arguments)
         check(f'refused: {arguments}', result.returncode == 2 and word in result.stderr, (result.returncode, result.stderr))
@@ -303,6 +326,7 @@ def main():
             processor_time(receiver)
             overwritten()
             runs(receiver)
+            share(receiver)
             rings(receiver)
             others()
             full()

@@ -2,7 +2,8 @@
 // A program that was not made for us, and knows its own processor time.
 //     preloaded_subject HOW FIRST_MS SECOND_MS THREADS
 // Each of THREADS spends FIRST_MS of processor time in first_work and SECOND_MS in second_work. HOW: plain; fork (a
-// child does the same beside it); exec (it begins itself anew as plain, afterwards); forever (until it is killed).
+// child does the same beside it); exec (it begins itself anew as plain, afterwards); forever (until it is killed); held
+// (each thread waits for a byte of the standard input before it works).
 // Prints a line "PID NANOSECONDS" for each process, all of its processor time.
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 static uint64_t first_ns, second_ns;
+static int is_held;
 static atomic_uint sink;
 
 static uint64_t now_ns(clockid_t clock)
@@ -51,6 +53,10 @@ void second_work(uint64_t ns)
 
 static void *work(void *unused)
 {
+    char *byte = malloc(1); // so that the thread has its part of the heap before it waits
+    if (!byte || (is_held && read(STDIN_FILENO, byte, 1) != 1))
+        exit(2);
+    free(byte);
     first_work(first_ns);
     second_work(second_ns);
     return unused;
@@ -81,6 +87,7 @@ int main(int argc, char **argv)
     first_ns = strtoull(argv[2], NULL, 10) * 1000000;
     second_ns = strtoull(argv[3], NULL, 10) * 1000000;
     const unsigned thread_count = (unsigned)atoi(argv[4]);
+    is_held = strcmp(argv[1], "held") == 0;
     const pid_t child = strcmp(argv[1], "fork") == 0 ? fork() : -1;
     do
         run(thread_count);

@@ -14,8 +14,8 @@ import sys
 import tempfile
 import time
 
-from monitor_parts import SEGMENTS, adds_up, read_balance, received, segments
-from upload_parts import Receiver, check, end, folder
+from monitor_parts import SEGMENTS, adds_up, read_balance, received, receiving, segments
+from upload_parts import check, end
 
 QUT, AGENT, SUBJECT = map(os.path.abspath, sys.argv[1:4])
 PERIOD_NS, WORK_NS = 1000000, 200000000
@@ -243,13 +243,8 @@ def list_of_processes():
 
 
 def main():
-    with folder() as work, contextlib.ExitStack() as stack:
-        os.chdir(work)
-        os.mkdir(SEGMENTS)
-        receiver = Receiver('receiver')
-        stack.callback(receiver.kill)
-        if 'without libcurl' in once('probe', '--to', receiver.url).stderr:
-            print('SKIP: this qut was built without libcurl')
+    with receiving(once) as receiver:
+        if not receiver:
             return 77
         processor_time(receiver)
         shells()

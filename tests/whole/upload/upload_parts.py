@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,40 @@ def make_trace(qut, golden_maker, path='golden.qtrace'):
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(segment)
+
+
+def run(*arguments, cache='cache'):
+    return subprocess.run(arguments, capture_output=True, text=True, check=False, env={**os.environ, 'QUT_CACHE': os.path.abspath(cache)})
+
+
+def balance(result):
+    return result.stdout.strip().splitlines()[-1] if result.stdout.strip() else result.stderr
+
+
+def has_curl(qut):
+    return 'without libcurl' not in run(qut, 'upload', '--as', 'otlp', '--spool', 'probe', '--to', 'http://127.0.0.1:9').stderr
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def until_listens(process, port):
+    """False: it ended, or does not come up."""
+    until = time.monotonic() + 30
+    while time.monotonic() < until and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(('127.0.0.1', port)) == 0:
+                return True
+        time.sleep(0.05)
+    return False
+
+
+def key_pair():
+    """For tables: `key` and `pub`."""
+    subprocess.run('openssl genpkey -algorithm ed25519 -out key && openssl pkey -in key -pubout -out pub', shell=True, check=True)
 
 
 class Receiver:
@@ -100,8 +135,9 @@ def record(*words):
 
 
 def read_account(spool):
-    """taken, sent, dropped, split (lists of ids, each as often as it was), by its records alone; and what lies there."""
-    ids = {'taken': [], 'sent': [], 'dropped': [], 'split': []}
+    """taken, sent, dropped, split (lists of ids, each as often as it was), by its records alone; and what lies there. Of a short
+    account that took the place of a long one also sums, "+sent" and others, of what was before: lists of numbers; and "known", ids."""
+    ids = {'taken': [], 'sent': [], 'dropped': [], 'split': [], 'known': [], '+sent': [], '+dropped': [], '+split': [], '+reject': []}
     with open(f'{spool}/account', 'rb') as file:
         data = file.read()
     for at in range(0, len(data), 128):
@@ -113,6 +149,6 @@ def read_account(spool):
         if line != record(*words):
             assert not any(data[at + 128:]), f'record {at // 128}'
             break
-        ids[words[0]].append(words[1])
-    waiting = sorted(name.split('.')[0] for name in os.listdir(spool) if name[:-5].isalnum() and len(name.split('.')[0]) == 32)
+        ids[words[0]].append(int(words[2]) if words[0][0] == '+' else words[1])
+    waiting = sorted(name.split('.')[0] for name in os.listdir(spool) if name.split('.')[0].isalnum() and len(name.split('.')[0]) == 32)
     return ids, waiting

@@ -132,6 +132,18 @@ def split(receiver):
     check('split: too large for all that', re.search(r'sent 0 .* dropped (\d+) \(too-large \1\)', small.stdout), small.stdout)
 
 
+def many_samples(receiver):
+    receiver.clear()
+    whole = send(receiver, 'golden.qtrace', form='pprof')
+    for most in 7, 3:
+        before = len(receiver.log())
+        parts = send(receiver, 'golden.qtrace', form='pprof', more=('--max-samples', str(most)))
+        log = receiver.log()
+        check(f'many samples: {most} in each', parts.returncode == 0 and len(log) - before > 1 and all(entry['samples'] <= most for entry in log[before:]),
+              (parts.stdout, log))
+        check('many samples: parts are the whole', sum(entry['sum'] for entry in log[before:]) == log[0]['sum'], (whole.stdout, log))
+
+
 def set_limit(receiver, size=None):
     path = f'{receiver.folder}/limit'
     if size is None:
@@ -141,53 +153,62 @@ def set_limit(receiver, size=None):
             file.write(str(size))
 
 
-def too_large(receiver):
+def too_large(receiver, form, limit):
     """A receiver that takes less than it is sent: halves, until they are taken, and all of it arrives once."""
     receiver.clear()
-    send(receiver, 'golden.qtrace')
+    send(receiver, 'golden.qtrace', form=form)
     whole = receiver.log()[0]['sum']
-    set_limit(receiver, 1900)
+    set_limit(receiver, limit)
     logs = []
     for spool in fresh(), fresh():
         receiver.clear()
-        sent = send(receiver, 'golden.qtrace', spool=spool)
+        sent = send(receiver, 'golden.qtrace', form=form, spool=spool)
         log = receiver.log()
         accepted = [entry for entry in log if entry['accepted']]
         logs.append([(entry['id'], entry['hash'], entry['accepted']) for entry in log])
         count = len(accepted)
-        check('too large: all is sent, in parts', sent.returncode == 0 and count > 2 and
+        check(f'too large, {form}: all is sent, in parts', sent.returncode == 0 and count > 2 and
               balance(sent) == f'taken {count} = sent {count} + waiting 0 + dropped 0; split in two: {count - 1}', (balance(sent), log))
-        check('too large: parts are short', all(entry['unpacked'] <= 1900 for entry in accepted), accepted)
-        check('too large: and are the whole', sum(entry['sum'] for entry in accepted) == whole, (whole, accepted))
-        check('too large: each is another', len({entry['id'] for entry in log}) == len(log) == 2 * count - 1, log)
-        again = send(receiver, 'golden.qtrace', spool=spool)
-        check('too large: what was split is not sent again', balance(again) == balance(sent) and len(receiver.log()) == len(log),
+        check(f'too large, {form}: parts are short', all(entry['unpacked'] <= limit for entry in accepted), accepted)
+        check(f'too large, {form}: and are the whole', sum(entry['sum'] for entry in accepted) == whole, (whole, accepted))
+        check(f'too large, {form}: each is another', len({entry['id'] for entry in log}) == len(log) == 2 * count - 1, log)
+        again = send(receiver, 'golden.qtrace', form=form, spool=spool)
+        check(f'too large, {form}: what was split is not sent again', balance(again) == balance(sent) and len(receiver.log()) == len(log),
               balance(again))
-    check('too large: the same parts each time', logs[0] == logs[1], logs)
+    check(f'too large, {form}: the same parts each time', logs[0] == logs[1], logs)
     receiver.clear()
     set_limit(receiver, 10)
     spool = fresh()
-    none = send(receiver, 'golden.qtrace', spool=spool)
+    none = send(receiver, 'golden.qtrace', form=form, spool=spool)
     match = re.match(r'taken (\d+) = sent 0 \+ waiting 0 \+ dropped (\d+) \(status-413 (\d+)\); split in two: (\d+)$', balance(none))
     counts = tuple(map(int, match.groups())) if match else (0,)
-    check('too large: one sample is no two', none.returncode == 1 and counts[0] > 2 and counts == (counts[0],) * 3 + (counts[0] - 1,), balance(none))
+    check(f'too large, {form}: one sample is no two', none.returncode == 1 and counts[0] > 2 and counts == (counts[0],) * 3 + (counts[0] - 1,), balance(none))
     samples = [entry['sum'] for entry in receiver.log()]
-    check('too large: each came alone in the end', sum(sorted(samples)[:counts[0]]) <= whole and len(samples) == 2 * counts[0] - 1, samples)
-    receiver.clear()
-    push = send(receiver, 'golden.qtrace', form='pprof')
-    check('too large: a push is one profile', push.returncode == 1 and 'dropped 1 (status-413 1)' in balance(push), balance(push))
+    check(f'too large, {form}: each came alone in the end', sum(sorted(samples)[:counts[0]]) <= whole and len(samples) == 2 * counts[0] - 1, samples)
+    if form == 'otlp':
+        receiver.clear()
+        file = send(receiver, 'golden.qtrace', form='file', path='/{id}')
+        check('too large: a file is no two', file.returncode == 1 and 'dropped 1 (status-413 1)' in balance(file), balance(file))
     set_limit(receiver)
-    split_by_hand(receiver, logs[0])
+    split_by_hand(receiver, form, logs[0])
 
 
-def split_by_hand(receiver, wanted):
+def too_large_otlp(receiver):
+    too_large(receiver, 'otlp', 1900)
+
+
+def too_large_push(receiver):
+    too_large(receiver, 'pprof', 1500)
+
+
+def split_by_hand(receiver, form, wanted):
     """What a process leaves that ended while it split."""
     receiver.clear()
     spool = fresh()
-    upload('golden.qtrace', '--as', 'otlp', '--spool', spool, '--quiet')
+    upload('golden.qtrace', '--as', form, '--spool', spool, '--quiet')
     ids, _ = read_account(spool)
     whole = ids['taken'][0]
-    path = f'{spool}/{whole}.otlp'
+    path = f'{spool}/{whole}.{form}'
     with open(path, 'rb') as file:
         request = file.read()
     with open(f'{spool}/account', 'rb') as file:
@@ -195,7 +216,7 @@ def split_by_hand(receiver, wanted):
 
     def left(what, records, expected, body=request):
         for name in os.listdir(spool):
-            if name.endswith('.otlp'):
+            if name.endswith(f'.{form}'):
                 os.unlink(f'{spool}/{name}')
         with open(path, 'wb') as file:
             file.write(body)
@@ -203,18 +224,18 @@ def split_by_hand(receiver, wanted):
             file.write(b''.join(records).ljust(8192, b'\0'))
         result = upload('--spool', spool)
         check(f'split: {what}', balance(result) == expected, result.stdout + result.stderr)
-    begun = [taken, record('split', whole, '0', 'otlp', '-')]
+    begun = [taken, record('split', whole, '0', form, '-')]
     left('begun', begun, 'taken 2 = sent 0 + waiting 2 + dropped 0; split in two: 1')
     _, waiting = read_account(spool)
     check('split: its halves are those of any other time', set(waiting) == {entry[0] for entry in wanted[1:3]}, (waiting, wanted))
     half = waiting[0]
-    left('half done', [*begun, record('taken', half, '9', 'otlp', '-'), record('sent', half, '0', 'otlp', '-')],
+    left('half done', [*begun, record('taken', half, '9', form, '-'), record('sent', half, '0', form, '-')],
          'taken 2 = sent 1 + waiting 1 + dropped 0; split in two: 1')
     check('split: the whole is gone', not os.path.exists(path))
     left('its file was changed', begun, 'taken 1 = sent 0 + waiting 0 + dropped 1 (damaged 1); split in two: 1', request[:-9] + b'x' * 9)
     names = [f'{i:032x}' for i in range(5000)]
-    left('a long account', [*begun, *(line for name in names for line in (record('taken', name, '9', 'otlp', '-'),
-                                                                        record('sent', name, '0', 'otlp', '-')))],
+    left('a long account', [*begun, *(line for name in names for line in (record('taken', name, '9', form, '-'),
+                                                                        record('sent', name, '0', form, '-')))],
          'taken 5002 = sent 5000 + waiting 2 + dropped 0; split in two: 1')
     size = os.path.getsize(f'{spool}/account')
     check('split: a short account says the same', 'taken 5002 = sent 5000 + waiting 2 + dropped 0; split in two: 1' in
@@ -345,6 +366,7 @@ def usage():
             ('no spool', ['golden.qtrace', '--as', 'otlp'], '--spool DIR'),
             ('no form', ['golden.qtrace', '--spool', 's'], '--as FORM'),
             ('no such form', ['golden.qtrace', '--as', 'jaeger'], 'otlp, pprof or file'),
+            ('no number', ['golden.qtrace', '--as', 'pprof', '--spool', 's', '--max-samples', '0'], 'not an argument for --max-samples'),
             ('no size', ['golden.qtrace', '--as', 'otlp', '--spool', 's', '--max-bytes', '3T'], 'not an argument for --max-bytes'),
             ('no trace', ['/etc/passwd', '--as', 'otlp', '--spool', 's'], '/etc/passwd'),
             ('a kind of a file', ['golden.qtrace', '--as', 'file', '--spool', 's', '--kind', 'cpu'], 'as it is'),
@@ -378,7 +400,7 @@ def main():
             return end('upload')
         receiver = Receiver('receiver')
         try:
-            for part in (forms, answers, later, split, too_large, secrets, left_behind):
+            for part in (forms, answers, later, split, many_samples, too_large_otlp, too_large_push, secrets, left_behind):
                 part(receiver)
         finally:
             receiver.kill()

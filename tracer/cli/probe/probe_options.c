@@ -25,6 +25,9 @@ static const char help[] =
     "  entry:[MODULE!]NAME /arg0 > 2/ { @sizes = hist(arg2) }\n"
     "  return:[MODULE!]NAME { @slowest[tid] = max(duration) }\n"
     "  call:[MODULE!]NAME in [MODULE!]CALLER { @calls_of_caller = count() }\n"
+    "  unwind:[MODULE!]NAME { @left_by_an_exception[stack()] = count() }\n"
+    "  offset:[MODULE!]NAME+0x1c { @came_to_this_instruction = count() }\n"
+    "  line:[MODULE!]FILE:120 { @came_to_this_line = count() }\n"
     "  timer:1s { print(@sizes); clear(@sizes) }\n"
     "  end { printf(\"done\\n\") }\n"
     "  alloc /size > 4096/ { @large[stack()] = count() }\n"
@@ -36,20 +39,25 @@ static const char help[] =
     "those that the process has when we come; not in files that are loaded later.\n\n"
     "FILE is also the name of a script that comes with us: --list-scripts has them. A VALUE takes the place of $1, "
     "the\n"
-    "next one of $2, up to $9; ${1:-TEXT} is TEXT where there is none.\n\n"
+    "next one of $2, up to $9; ${1:-TEXT} is TEXT where there is none.\n"
+    "FILE may be an object of clang -target bpf as well, made with <qut/probe.h>: SEC(\"entry:[MODULE!]NAME\").\n\n"
     "COMMAND is started with an agent in it (LD_PRELOAD), and so is what it starts. Into a process that runs (-p) it\n"
     "is loaded, until Ctrl-C, --duration, or its end; then all is put back, and it goes on. Maps are shown at the "
     "end.\n"
     "\n"
+    "With -o a trace is left as qut record leaves one, with the maps' values as counters beside its samples, for\n"
+    "qut report and qut export: of a map with many keys those of the 16 greatest.\n\n"
     "Example: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n"
-    "         qut probe -f slow-calls -a 'libc.so*!read' -a 1ms -- COMMAND\n";
+    "         qut probe -f slow-calls -a 'libc.so*!read' -a 1ms -- COMMAND\n"
+    "         qut probe -o slow.qtrace -e 'entry:libc.so*!malloc { @bytes = sum(arg0) }' -- COMMAND\n";
 
 static const char statuses[] =
     "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and a place fitted no function\n"
     "of any file that was loaded, a process was not probed, records of printf had no room, stacks were shown by\n"
-    "numbers whose frames cannot be told, or probes were over --budget; 127 COMMAND was not found, 126 it cannot be "
-    "started; 128 + N where signal N\n"
-    "made us leave it; 2 bad usage, a mistake in SCRIPT, or a process that cannot be probed.\n"
+    "numbers whose frames cannot be told, places within functions cannot be probed, probes were over --budget, or\n"
+    "not all could be written to -o FILE;\n"
+    "127 COMMAND was not found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage,\n"
+    "a mistake in SCRIPT, or a process that cannot be probed.\n"
     "With --explain: 0 ok; 2 as above. With --list and --functions as qut trace --list.\n"
     "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n";
 
@@ -58,11 +66,15 @@ enum {
     ID_FILE = 'f',
     ID_PARAMETER = 'a',
     ID_PID = 'p',
+    ID_OUTPUT = 'o',
     ID_QUIET = 'q',
     ID_DURATION = 256,
     ID_BUDGET,
+    ID_INTERPRET,
     ID_JSON,
     ID_PROMETHEUS,
+    ID_EVERY,
+    ID_SAMPLES,
     ID_EXPLAIN,
     ID_LIST,
     ID_FUNCTIONS,
@@ -74,16 +86,23 @@ enum {
 
 static const struct cli_argument arguments[] = {
     {"expression", "SCRIPT", ID_SCRIPT, 0, "the script"},
-    {"file", "FILE", ID_FILE, 0, "a file with the script, or the name of one that comes with us"},
+    {"file", "FILE", ID_FILE, 0,
+     "a file with the script, the name of one that comes with us, or an object of clang -target bpf"},
     {"arg", "VALUE", ID_PARAMETER, 0, "the script's $1; said again, its $2, and so on"},
     {"list-scripts", NULL, ID_LIST_SCRIPTS, 0, "the scripts that come with us, and what they answer; starts nothing"},
     {"pid", "PID", ID_PID, 0, "a process that runs"},
     {"duration", "S", ID_DURATION, 0, "seconds, then all is put back"},
     {"budget", "PERCENT", ID_BUDGET, 0,
      "probes that take more of a process's processor time than that are switched off, which is said; it goes on"},
+    {"interpret", NULL, ID_INTERPRET, 0,
+     "programs are interpreted; without this they run as machine code, several times as fast"},
     {"json", NULL, ID_JSON, 0, "a JSON document a line, for each map that is shown and each printf"},
     {"prometheus", NULL, ID_PROMETHEUS, 0,
      "the maps of the end as Prometheus reads them; what the script prints before goes to standard error"},
+    {"output", "FILE", ID_OUTPUT, 0,
+     "a trace as of qut record: samples, and beside them maps as counters, and what printf says as instants"},
+    {"every", "MS", ID_EVERY, 0, "with -o: milliseconds from one look at the maps to the next (default: 100)"},
+    {"samples", "HZ", ID_SAMPLES, 0, "with -o: samples a second of each thread that runs (default: 1000; 0: none)"},
     {"explain", NULL, ID_EXPLAIN, 0,
      "say in plain words what SCRIPT would do; starts nothing. With a COMMAND or -p also of how many functions"},
     {"list", "PATTERN", ID_LIST, 0,
@@ -137,6 +156,15 @@ static int take_budget(struct probe_options *options, const char *value)
     return 0;
 }
 
+static int take_every(struct probe_options *options, const char *value)
+{
+    long number;
+    if (!cli_number(value, 10, 3600000, &number))
+        return cli_bad_value("every", value, "milliseconds, from 10 to 3600000");
+    options->every_ms = (uint32_t)number;
+    return 0;
+}
+
 static int take_option(void *context, int id, const char *value)
 {
     struct probe_options *options = context;
@@ -148,8 +176,12 @@ static int take_option(void *context, int id, const char *value)
     case ID_PID: return take_pid(options, value);
     case ID_DURATION: return cli_calls_pass(&options->calls, "--duration", value);
     case ID_BUDGET: return take_budget(options, value);
+    case ID_INTERPRET: options->interprets = true; return 0;
     case ID_JSON: options->json = true; return 0;
     case ID_PROMETHEUS: options->prometheus = true; return 0;
+    case ID_OUTPUT: options->output = value; return 0;
+    case ID_EVERY: return take_every(options, value);
+    case ID_SAMPLES: options->samples = value; return 0;
     case ID_EXPLAIN: options->explain = true; return 0;
     case ID_LIST: return take_listed(options, value);
     case ID_FUNCTIONS: options->list = true; return 0;
@@ -165,6 +197,24 @@ static int refuse(const char *name, const char *why)
 {
     cli_report(stderr, name, "%s", why);
     return cli_usage_error("probe");
+}
+
+// Of the recording; without -o nothing of it is kept, and it has no samples.
+static int pass_samples(struct probe_options *options)
+{
+    static const char standard[] = "1000";
+    const char *samples = options->samples ? options->samples : standard;
+    if (!options->output && options->samples)
+        return refuse("--samples", "needs -o FILE");
+    if (!options->output && options->every_ms)
+        return refuse("--every", "needs -o FILE");
+    if (options->output && cli_calls_pass(&options->calls, "--output", options->output) != 0)
+        return CLI_BAD;
+    options->calls.has_ticks = options->output && strcmp(samples, "0") != 0;
+    return (options->calls.has_ticks ? cli_calls_pass(&options->calls, "--frequency", samples)
+                                     : cli_calls_pass(&options->calls, "--no-ticks", NULL)) == 0
+               ? CLI_GO_ON
+               : CLI_BAD;
 }
 
 int cli_probe_options_parse(struct probe_options *options, int argc, char **argv)
@@ -203,5 +253,5 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
         return refuse(calls->command[0], "a COMMAND and -p PID: not both");
     if (calls->pid && cli_calls_pass(calls, "--inject", NULL) != 0)
         return CLI_BAD;
-    return cli_calls_pass(calls, "--no-ticks", NULL) == 0 ? CLI_GO_ON : CLI_BAD;
+    return pass_samples(options);
 }

@@ -11,7 +11,11 @@ struct probe_options {
     const char *parameters[PROBE_PARAMETERS_MAX]; // of the script
     size_t parameter_count;
     bool json, prometheus, quiet;
+    const char *output;         // the recording and the script's values are kept there; NULL: they are not
+    uint32_t every_ms;          // values go there so often; 0: not said
+    const char *samples;        // a second, of each thread; NULL: not said
     uint32_t budget_permille;   // 0: none
+    bool interprets;            // no machine code
     bool list_scripts;          // those that come with us
     bool list;                  // the functions of patterns, or of the script
     bool explain;               // what the script would do; nothing is started

@@ -9,6 +9,7 @@
 
 #include "base/clock_inline.h"
 #include "base/hash_index.h"
+#include "base/quantity.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/diagnostics.h"
@@ -17,6 +18,7 @@
 #include "tracer/record/left_alone.h"
 
 static const uint64_t second_ns = 1000000000;
+static const uint64_t look_ns = 2000000000; // what a ring keeps reaches far longer back
 enum { LONGER_MAX = 4 }; // windows that last 16 times as long: beyond it the newest that are kept might not reach
 
 struct watch {
@@ -25,6 +27,8 @@ struct watch {
     struct monitor *monitor;
     sigset_t signals;  // that are waited for
     unsigned halvings; // of the rate, by budgets
+    uint64_t triggered, too_soon;
+    uint64_t rings_again_ns; // until then triggers are counted only
     int status;
 };
 
@@ -68,6 +72,39 @@ static void take_rings(struct watch *watch)
     }
 }
 
+static void say_trigger(const struct watch *watch, const struct monitor_triggered *triggered)
+{
+    const struct monitor_trigger *trigger = &watch->options.triggers[triggered->trigger];
+    if (trigger->slow_ns)
+        cli_report(stderr, trigger->name, "took %s in process %" PRIu32, base_quantity_time(triggered->took_ns).text,
+                   triggered->pid);
+    else
+        cli_report(stderr, trigger->name, "in process %" PRIu32, triggered->pid);
+}
+
+// Who marks all the time does not fill the spool.
+static void look(struct watch *watch)
+{
+    struct base_error error = {0};
+    struct monitor_triggered triggered;
+    const uint64_t now_ns = base_clock_now_ns();
+    if (monitor_look(watch->monitor, &triggered, &error) != 0) {
+        cli_report_error(stderr, watch->options.rings, &error);
+        watch->status = CLI_BAD;
+    }
+    watch->triggered += triggered.count;
+    if (!triggered.count)
+        return;
+    const bool is_soon = now_ns < watch->rings_again_ns;
+    watch->too_soon += triggered.count - (is_soon ? 0u : 1u);
+    if (is_soon)
+        return;
+    if (!watch->options.quiet)
+        say_trigger(watch, &triggered);
+    take_rings(watch);
+    watch->rings_again_ns = now_ns + watch->options.window_s * second_ns;
+}
+
 // False: it is to end.
 static bool wait_for_window(struct watch *watch, uint64_t end_ns)
 {
@@ -77,13 +114,16 @@ static bool wait_for_window(struct watch *watch, uint64_t end_ns)
         wait_ns = left_ns;
     const uint64_t until_ns = now_ns + wait_ns;
     for (uint64_t at_ns = now_ns; at_ns < until_ns; at_ns = base_clock_now_ns()) {
-        const struct timespec rest = {.tv_sec = (time_t)((until_ns - at_ns) / second_ns),
-                                      .tv_nsec = (long)((until_ns - at_ns) % second_ns)};
+        const bool looks = watch->options.trigger_count && until_ns - at_ns > look_ns;
+        const uint64_t rest_ns = looks ? look_ns : until_ns - at_ns;
+        const struct timespec rest = {.tv_sec = (time_t)(rest_ns / second_ns), .tv_nsec = (long)(rest_ns % second_ns)};
         const int number = sigtimedwait(&watch->signals, NULL, &rest);
         if (number == SIGUSR1)
             take_rings(watch);
         else if (number > 0)
             return false;
+        else if (watch->options.trigger_count)
+            look(watch);
     }
     return wait_ns < left_ns;
 }
@@ -111,15 +151,17 @@ static void show_left(const struct monitor_balance *balance)
     putchar(')');
 }
 
-static void show_balance(const struct monitor_balance *balance, unsigned halvings)
+static void show_balance(const struct monitor_balance *balance, const struct watch *watch)
 {
     printf("windows %" PRIu64 "; processes %" PRIu64 " now, %" PRIu64 " ended", balance->windows, balance->processes,
            balance->ended);
     if (balance->vanished)
         printf(", %" PRIu64 " whose segment vanished", balance->vanished);
     show_left(balance);
-    if (halvings)
-        printf("; the rate is halved %u times", halvings);
+    if (watch->options.wanted.window_share_percent)
+        printf("; %u %% of windows are taken", watch->options.wanted.window_share_percent);
+    if (watch->halvings)
+        printf("; the rate is halved %u times", watch->halvings);
     printf("\nsamples told %" PRIu64 " = in windows %" PRIu64 " + left out %" PRIu64 " + overwritten %" PRIu64
            " + unreadable %" PRIu64 " + cut off %" PRIu64,
            balance->told, balance->in_windows, balance->left_out, balance->overwritten, balance->unreadable,
@@ -140,6 +182,8 @@ static void show_rings(const struct watch *watch)
     if (!watch->rings)
         return;
     upload_spool_balance(watch->rings, &balance);
+    if (watch->options.trigger_count)
+        printf("triggers %" PRIu64 ", too soon after another %" PRIu64 "\n", watch->triggered, watch->too_soon);
     printf("rings: ");
     upload_options_show(&balance);
 }
@@ -160,7 +204,7 @@ static void run(struct watch *watch)
     take_window(watch);
     monitor_balance(watch->monitor, &after);
     upload_spool_balance(watch->spool, &spool_after);
-    show_balance(&after, watch->halvings);
+    show_balance(&after, watch);
     upload_options_show(&spool_after);
     show_rings(watch);
     if (missing_of(&after) > missing_of(&before) || spool_after.dropped > spool_before.dropped ||
@@ -170,7 +214,7 @@ static void run(struct watch *watch)
 
 static void show_process(void *context, const struct monitor_process *process)
 {
-    static const char *const states[MONITOR_PRELOADED_COUNT] = {"samples", "no segment yet", "no agent"};
+    static const char *const states[MONITOR_PRELOADED_COUNT] = {"samples", "no segment yet", "no agent", "injected"};
     (void)context;
     printf("%7" PRIu32 "  %-14s  ", process->pid, states[process->state]);
     cli_print_name(stdout, process->command);
@@ -190,6 +234,8 @@ static int list(const struct upload_options *options)
     printf("preloaded %" PRIu64 ": %" PRIu64 " sample, %" PRIu64 " have no segment yet, %" PRIu64 " have no agent",
            listed.of[MONITOR_SAMPLES] + listed.of[MONITOR_NO_SEGMENT] + listed.of[MONITOR_NO_AGENT],
            listed.of[MONITOR_SAMPLES], listed.of[MONITOR_NO_SEGMENT], listed.of[MONITOR_NO_AGENT]);
+    if (listed.of[MONITOR_INJECTED])
+        printf("; injected %" PRIu64, listed.of[MONITOR_INJECTED]);
     if (listed.hidden)
         printf("; %" PRIu64 " may not be looked at", listed.hidden);
     putchar('\n');
@@ -231,8 +277,12 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
         return status;
     if (watch.options.list)
         return list(&watch.options);
+    if (watch.options.flies_only)
+        return upload_options_fly(&watch.options);
     if (!upload_options_can_send(&watch.options, "monitor", "it can fill a spool"))
         return CLI_BAD;
+    if (watch.options.inject_count)
+        watch.status = upload_options_fly(&watch.options);
     if (!watch.options.wanted.labels.host)
         watch.options.wanted.labels.host = gethostname(host, sizeof host - 1) == 0 ? host : "";
     if (watch.options.processes)
@@ -252,6 +302,8 @@ static int monitor_command(const struct cli_command *command, int argc, char **a
                                            .names = {.debug_root = watch.options.debug_root,
                                                      .inlined = !watch.options.no_inlines,
                                                      .no_files = watch.options.wanted.no_names},
+                                           .triggers = watch.options.triggers,
+                                           .trigger_count = watch.options.trigger_count,
                                            .cpu_share_most = watch.options.cpu_percent_most / 100,
                                            .bytes_per_day_most = watch.options.mb_day_most * 1e6,
                                            .say = say,

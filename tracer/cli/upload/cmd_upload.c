@@ -88,7 +88,8 @@ static int take_file(struct job *job, char *operand)
     upload_each *each = job->options.dry_run ? list_request : spool_request;
     struct base_error error = {0};
     struct trace trace;
-    analysis_take_labels(operand, &job->options.wanted.labels);
+    if (!cli_trace_options_labels(operand, &job->options.wanted.labels))
+        return CLI_BAD;
     job->file = operand;
     bool is_whole = true;
     int result = trace_read(operand, &trace, &error);

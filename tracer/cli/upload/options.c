@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tracer/cli/upload/options.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,9 @@ static const char upload_statuses[] =
 static const char monitor_help[] =
     "Usage: qut monitor DIR... --as FORM --spool DIR [--to URL]\n"
     "       qut monitor --processes [DIR]... --as FORM --spool DIR [--to URL]\n"
-    "       qut monitor --list [DIR]...\n\n"
+    "       qut monitor --list [DIR]...\n"
+    "       qut monitor --inject PID... DIR\n"
+    "       qut monitor --eject PID... [DIR]\n\n"
     "Takes what the processes of this host sample, window by window, and sends it. A process that is linked with "
     "libqut\n"
     "makes its segment in a DIR of a memory file system (qut_trace_options.path, keeping the newest). Of each segment "
@@ -60,17 +63,24 @@ static const char monitor_help[] =
     "fewer of their ticks, each of which then stands for more processor time, and windows last longer.\n\n"
     "With --rings and SIGUSR1 what each segment keeps at that moment is written as a .qtrace file, with the times "
     "that\n"
-    "windows do not have: qut upload --as file sends them.\n\n"
+    "windows do not have: qut upload --as file sends them. --ring-mark and --ring-slow do so when a process says\n"
+    "what happened; once in a window at most.\n\n"
     "--list names the processes that have the agent in their environment, and a DIR for it: those that have a segment\n"
-    "there, those that have none yet, and those that did not load the agent.\n\n"
+    "there, those that have none yet, and those that did not load the agent; and those that --inject gave it.\n\n"
+    "--inject puts the agent into a process that runs: it samples as if it had been preloaded with QUT_AGENT=DIR, but\n"
+    "for children, and stays when this command ends; a monitor of DIR, this one with --spool or another, finds its\n"
+    "segment. DIR may have settings behind it as there: 'DIR;p=10000000'. Tables that are missing in\n"
+    "/var/cache/qut/tables are made first, where that may be written. --eject takes it out again.\n\n"
     "Example: qut monitor /dev/shm/qut --as otlp --spool /var/spool/qut --to https://collector:4318\n"
     "         qut monitor /dev/shm/qut --as pprof --spool spool --once\n"
-    "         qut monitor --processes --as otlp --spool /var/spool/qut\n";
+    "         qut monitor --processes --as otlp --spool /var/spool/qut\n"
+    "         qut monitor --inject 4711 /run/qut\n"
+    "         qut monitor /dev/shm/qut --as otlp --spool spool --rings rings --ring-mark anr --ring-slow request=500\n";
 
 static const char monitor_statuses[] =
     "\nExit status: 0 it ended as asked (--once, --duration, SIGTERM, SIGINT) and all is in windows; 1 samples were "
     "lost,\na DIR or a segment could not be read, or a request waits with --to, or was dropped or rejected; 2 bad "
-    "usage, or a window could not be taken.\n";
+    "usage, or a window could not be taken, or a PID could not be injected or ejected.\n";
 
 enum {
     ID_TO = 256,
@@ -78,6 +88,7 @@ enum {
     ID_SPOOL,
     ID_SPOOL_BYTES,
     ID_MAX_BYTES,
+    ID_MAX_SAMPLES,
     ID_KIND,
     ID_NO_NAMES,
     ID_TOKEN,
@@ -98,8 +109,13 @@ enum {
     ID_ONCE,
     ID_PROCESSES,
     ID_RINGS,
+    ID_RING_MARK,
+    ID_RING_SLOW,
     ID_LIST,
+    ID_INJECT,
+    ID_EJECT,
     ID_DURATION,
+    ID_WINDOW_SHARE,
     ID_BUDGET_CPU,
     ID_BUDGET_MB_DAY,
     ID_QUIET = 'q',
@@ -114,7 +130,9 @@ enum {
     WAIT_MAX_MS = 60000,
     PATIENCE_MAX_S = 1000000,
     WINDOW_MAX_S = 86400,
-    DURATION_MAX_S = 1000000000
+    DURATION_MAX_S = 1000000000,
+    SAMPLES_MAX = 1000000000,
+    PUSH_SAMPLES_MAX = 16000, // Pyroscope's default
 };
 
 static const struct cli_argument arguments[] = {
@@ -124,6 +142,8 @@ static const struct cli_argument arguments[] = {
     {"spool-bytes", "SIZE", ID_SPOOL_BYTES, 0, "of what waits: the oldest is dropped for the newest (default: 64M)"},
     {"max-bytes", "SIZE", ID_MAX_BYTES, 0,
      "of a request, unpacked: longer ones become several, of a part of the time (default: otlp 64M, pprof 4M)"},
+    {"max-samples", "N", ID_MAX_SAMPLES, 0,
+     "of a request, equal ones as one: more become several likewise (default: otlp any, pprof 16000)"},
     {"kind", "KIND", ID_KIND, 0, KINDS ": samples of this kind (default: the recording's main kind)"},
     {"no-names", NULL, ID_NO_NAMES, UPLOAD_COMMAND,
      "addresses and build-ids without names, for the receiver to look up"},
@@ -146,10 +166,19 @@ static const struct cli_argument arguments[] = {
      "seconds of a window; hosts begin theirs at different ones (default: 60)"},
     {"processes", NULL, ID_PROCESSES, MONITOR_COMMAND, "also segments that are memory without a name: /proc/PID/fd"},
     {"list", NULL, ID_LIST, MONITOR_COMMAND, "list preloaded processes, and whether they have a segment; nothing else"},
+    {"inject", "PID", ID_INJECT, MONITOR_COMMAND,
+     "put the agent into this process, to record into DIR; nothing else without --spool; may be given again"},
+    {"eject", "PID", ID_EJECT, MONITOR_COMMAND, "take it out of this process again; nothing else; may be given again"},
     {"rings", "DIR", ID_RINGS, MONITOR_COMMAND,
      "a spool of its own: with SIGUSR1 what segments keep goes there, with all times, a .qtrace file for each process"},
+    {"ring-mark", "NAME", ID_RING_MARK, MONITOR_COMMAND,
+     "rings also when a process makes this mark (qut_trace_mark); may be given again"},
+    {"ring-slow", "NAME=MS", ID_RING_SLOW, MONITOR_COMMAND,
+     "rings also when work with this mark takes so long, begun and not ended; may be given again"},
     {"once", NULL, ID_ONCE, MONITOR_COMMAND, "one window, of what is there now"},
     {"duration", "S", ID_DURATION, MONITOR_COMMAND, "end after so many seconds, with a last window"},
+    {"window-share", "PERCENT", ID_WINDOW_SHARE, MONITOR_COMMAND,
+     "of windows are taken, drawn by lot; of the others nothing is sent (default: 100)"},
     {"budget-cpu", "PERCENT", ID_BUDGET_CPU, MONITOR_COMMAND,
      "of a core, for this command itself: above it the rate halves, and windows last twice as long (default: none)"},
     {"budget-mb-day", "N", ID_BUDGET_MB_DAY, MONITOR_COMMAND,
@@ -186,6 +215,35 @@ static int take_positive(const char *option, const char *value, double most, con
     return 0;
 }
 
+static int take_trigger(struct upload_options *options, bool is_slow, char *value)
+{
+    static const char wanted[] = "NAME=MS, milliseconds from 1 to 1000000000";
+    char *equals = is_slow ? strrchr(value, '=') : NULL;
+    long ms = 0;
+    if (options->trigger_count == TRIGGERS_MAX)
+        return cli_bad_value(is_slow ? "ring-slow" : "ring-mark", value, "one of at most 16");
+    if (is_slow && (!equals || !cli_number(equals + 1, 1, DURATION_MAX_S, &ms)))
+        return cli_bad_value("ring-slow", value, wanted);
+    if (equals)
+        *equals = '\0';
+    if (!*value)
+        return cli_bad_value(is_slow ? "ring-slow" : "ring-mark", value, is_slow ? wanted : "a mark's name");
+    options->triggers[options->trigger_count++] =
+        (struct monitor_trigger){.name = value, .slow_ns = (uint64_t)ms * 1000000};
+    return 0;
+}
+
+static int take_pid(const char *option, const char *value, int *pids, size_t *count)
+{
+    long number = 0;
+    if (*count == FLIGHTS_MAX)
+        return cli_bad_value(option, value, "one of at most 256");
+    if (!cli_number(value, 1, INT_MAX, &number))
+        return cli_bad_value(option, value, "a process id");
+    pids[(*count)++] = (int)number;
+    return 0;
+}
+
 // What the file says is not shown, whatever is wrong.
 static int take_url(struct upload_options *options, const char *value)
 {
@@ -218,6 +276,10 @@ static int take_option(void *context, int id, const char *value)
     case ID_SPOOL: options->spool = value; return 0;
     case ID_SPOOL_BYTES: return take_size("spool-bytes", value, &options->spool_bytes);
     case ID_MAX_BYTES: return take_size("max-bytes", value, &options->wanted.max_bytes);
+    case ID_MAX_SAMPLES:
+        status = take_number("max-samples", value, 1, SAMPLES_MAX, "a number from 1 to 1000000000", &number);
+        options->wanted.max_samples = (uint64_t)number;
+        return status;
     case ID_KIND: return analysis_kind_named(value, &options->wanted.kind) ? 0 : cli_bad_value("kind", value, KINDS);
     case ID_NO_NAMES: options->wanted.no_names = true; return 0;
     case ID_TOKEN: options->target.token_file = value; return 0;
@@ -249,11 +311,19 @@ static int take_option(void *context, int id, const char *value)
         return status;
     case ID_ONCE: options->once = true; return 0;
     case ID_LIST: options->list = true; return 0;
+    case ID_INJECT: return take_pid("inject", value, options->inject, &options->inject_count);
+    case ID_EJECT: return take_pid("eject", value, options->eject, &options->eject_count);
     case ID_RINGS: options->rings = value; return 0;
+    case ID_RING_MARK:
+    case ID_RING_SLOW: return take_trigger(options, id == ID_RING_SLOW, (char *)(uintptr_t)value);
     case ID_PROCESSES: options->processes = true; return 0;
     case ID_DURATION:
         status = take_number("duration", value, 1, DURATION_MAX_S, "seconds from 1 to 1000000000", &number);
         options->duration_s = (unsigned)number;
+        return status;
+    case ID_WINDOW_SHARE:
+        status = take_number("window-share", value, 1, 100, "percent of windows, from 1 to 100", &number);
+        options->wanted.window_share_percent = number < 100 ? (unsigned)number : 0;
         return status;
     case ID_BUDGET_CPU:
         return take_positive("budget-cpu", value, 100, "percent of a core, above 0 up to 100",
@@ -291,10 +361,22 @@ static int check_upload(const struct upload_options *options)
     return CLI_GO_ON;
 }
 
+static int check_flight(const struct upload_options *options)
+{
+    if (options->inject_count && options->eject_count)
+        return refuse(MONITOR_COMMAND, "--eject", "not beside --inject");
+    if (options->eject_count && (options->spool || options->list || options->processes || options->file_count > 1))
+        return refuse(MONITOR_COMMAND, "--eject", "stands alone, with at most one DIR");
+    if (options->inject_count && (options->list || options->file_count != 1))
+        return refuse(MONITOR_COMMAND, "--inject", "needs one DIR, which the process has its segment in");
+    return CLI_GO_ON;
+}
+
 static int check_monitor(const struct upload_options *options)
 {
-    if (options->list)
-        return CLI_GO_ON;
+    const int status = check_flight(options);
+    if (status != CLI_GO_ON || options->list || options->flies_only)
+        return status;
     if (!options->file_count && !options->processes)
         return refuse(MONITOR_COMMAND, "monitor", "needs a DIR, where processes have their segments, or --processes");
     if (!options->spool)
@@ -303,8 +385,13 @@ static int check_monitor(const struct upload_options *options)
         return refuse(MONITOR_COMMAND, "monitor", "needs --as otlp or --as pprof");
     if (options->once && (options->cpu_percent_most > 0 || options->mb_day_most > 0))
         return refuse(MONITOR_COMMAND, "--once", "is one window: no budget");
+    if (options->once && options->wanted.window_share_percent)
+        return refuse(MONITOR_COMMAND, "--once", "is one window: no share of windows");
     if (options->once && options->rings)
         return refuse(MONITOR_COMMAND, "--once", "waits for no signal: no --rings");
+    if (options->trigger_count && !options->rings)
+        return refuse(MONITOR_COMMAND, options->triggers[0].slow_ns ? "--ring-slow" : "--ring-mark",
+                      "needs --rings DIR");
     if (options->rings && strcmp(options->rings, options->spool) == 0)
         return refuse(MONITOR_COMMAND, "--rings", "needs a spool of its own");
     if (options->once && options->duration_s)
@@ -338,6 +425,15 @@ int upload_options_parse(struct upload_options *options, enum upload_command com
     options->file_count = argc - first;
     if (options->wanted.form != UPLOAD_FORM_COUNT && !options->wanted.max_bytes)
         options->wanted.max_bytes = max_bytes[options->wanted.form];
+    if (options->wanted.form == UPLOAD_PPROF && !options->wanted.max_samples)
+        options->wanted.max_samples = PUSH_SAMPLES_MAX;
     options->target.form = options->wanted.form;
+    options->flies_only =
+        options->eject_count || (options->inject_count && !options->spool && options->wanted.form == UPLOAD_FORM_COUNT);
+    char *settings = options->inject_count && options->file_count ? strchr(options->files[0], ';') : NULL;
+    if (settings) {
+        *settings = '\0';
+        options->settings = settings + 1;
+    }
     return monitors ? check_monitor(options) : check_upload(options);
 }

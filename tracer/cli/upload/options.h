@@ -3,7 +3,10 @@
 #ifndef TRACER_CLI_UPLOAD_OPTIONS_H
 #define TRACER_CLI_UPLOAD_OPTIONS_H
 
+#include "tracer/monitor/monitor.h"
 #include "tracer/upload/upload.h"
+
+enum { TRIGGERS_MAX = 16, FLIGHTS_MAX = 256 };
 
 enum upload_command { UPLOAD_COMMAND = 1, MONITOR_COMMAND = 2 };
 
@@ -20,12 +23,21 @@ struct upload_options {
     // Of monitor; the files are folders of segments.
     unsigned window_s, duration_s; // duration 0: without an end
     bool once, processes, list;
-    const char *rings;                    // NULL: none
-    double cpu_percent_most, mb_day_most; // 0: any
+    const char *rings; // NULL: none
+    struct monitor_trigger triggers[TRIGGERS_MAX];
+    size_t trigger_count;
+    double cpu_percent_most, mb_day_most;        // 0: any
+    int inject[FLIGHTS_MAX], eject[FLIGHTS_MAX]; // processes
+    size_t inject_count, eject_count;
+    const char *settings; // of what is injected, behind the first folder; NULL: none
+    bool flies_only;      // nothing but that
 };
 
 // CLI_GO_ON, or an exit status.
 int upload_options_parse(struct upload_options *options, enum upload_command command, int argc, char **argv);
+
+// flight.c: what is to be injected, or taken out. An exit status; what became of each is said.
+int upload_options_fly(const struct upload_options *options);
 
 // sending.c
 int upload_options_worse(int one, int other); // of two exit statuses

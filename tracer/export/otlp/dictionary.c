@@ -2,7 +2,6 @@
 // The tables that all messages of a request point into. Entry 0 of each stands for none; there is no entry twice, and
 // none that nobody points to.
 #include <stdlib.h>
-#include <string.h>
 
 #include "tracer/export/otlp/inside.h"
 #include "tracer/names/file_offset.h"
@@ -11,10 +10,9 @@ enum { TRACE_ID_BYTES = 16, SPAN_ID_BYTES = 8 };
 
 // What of the trace's things is written, with the numbers that they get. Index 0 is nobody's.
 struct used {
-    uint32_t *locations; // by the location's number among the trace's; the one without frames is the last
-    uint32_t *modules, *functions;
-    uint32_t *same; // by a name's id: the first one that is written in the same way. It has no module there
-    uint32_t location_count, module_count, function_count;
+    uint32_t *places, *modules;
+    uint32_t *functions; // by a name's id, the first one that is written in the same way
+    uint32_t place_count, module_count, function_count;
 };
 
 static void give_number(uint32_t *number, uint32_t *count)
@@ -23,72 +21,37 @@ static void give_number(uint32_t *number, uint32_t *count)
         *number = ++*count;
 }
 
-static bool has_lines(const struct otlp_writer *writer, uint32_t node)
+static void use_place(const struct otlp_writer *writer, struct used *used, uint32_t place)
 {
-    return !writer->options->no_names || !export_has_mapping(writer->trace, writer->trace->nodes[node].module);
-}
-
-static void use_location(struct otlp_writer *writer, struct used *used, uint32_t location)
-{
-    if (used->locations[location])
-        return;
-    give_number(&used->locations[location], &used->location_count);
-    if (location == otlp_without_frames(writer)) {
+    give_number(&used->places[place], &used->place_count);
+    if (place == writer->places.count) {
         give_number(&used->functions[names_id_count(writer->names)], &used->function_count);
         return;
     }
-    const uint32_t node = writer->locations.nodes[location - 1], module = writer->trace->nodes[node].module;
+    const uint32_t node = writer->locations.nodes[writer->places.locations[place] - 1];
+    const uint32_t module = writer->trace->nodes[node].module;
     if (export_has_mapping(writer->trace, module))
         give_number(&used->modules[module], &used->module_count);
-    for (size_t i = 0; has_lines(writer, node) && i < names_count(writer->names, node); i++)
-        give_number(&used->functions[used->same[names_at(writer->names, node, i)->id]], &used->function_count);
+    for (size_t i = 0; export_otlp_has_lines(writer, node) && i < names_count(writer->names, node); i++)
+        give_number(&used->functions[writer->places.same[names_at(writer->names, node, i)->id]], &used->function_count);
 }
 
-static bool are_equal(const char *a, const char *b)
+static bool make_used(const struct otlp_writer *writer, struct used *used)
 {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    return text ? base_hash_bytes(hash, text, strlen(text)) : base_hash_word(hash, 1);
-}
-
-static bool find_same(const struct names *names, uint32_t *same)
-{
-    const uint32_t count = (uint32_t)names_id_count(names);
-    struct base_hash_index index = {0};
-    bool is_good = true;
-    for (uint32_t id = 0; id < count && is_good; id++) {
-        const struct name *name = names_by_id(names, id);
-        const uint64_t hash = hash_text(hash_text(hash_text(0, name->function), name->mangled), name->file);
-        uint32_t step = 0, other;
-        while ((other = base_hash_next(&index, hash, &step)) != BASE_HASH_NONE) {
-            const struct name *first = names_by_id(names, other);
-            if (are_equal(first->function, name->function) && are_equal(first->mangled, name->mangled) &&
-                are_equal(first->file, name->file))
-                break;
-        }
-        same[id] = other == BASE_HASH_NONE ? id : other;
-        is_good = other != BASE_HASH_NONE || base_hash_add(&index, hash, id);
-    }
-    same[count] = count;
-    base_hash_free(&index);
-    return is_good;
-}
-
-static bool make_used(struct otlp_writer *writer, struct used *used)
-{
-    used->locations = calloc((size_t)otlp_without_frames(writer) + 1, sizeof *used->locations);
+    const struct otlp_stack *stacks = writer->stacks.items;
+    bool *is_used = calloc((size_t)writer->places.count + 1, sizeof *is_used);
+    used->places = calloc((size_t)writer->places.count + 1, sizeof *used->places);
     used->modules = calloc(writer->trace->module_count + 1, sizeof *used->modules);
     used->functions = calloc(names_id_count(writer->names) + 1, sizeof *used->functions);
-    used->same = calloc(names_id_count(writer->names) + 1, sizeof *used->same);
-    if (!used->locations || !used->modules || !used->functions || !used->same || !find_same(writer->names, used->same))
-        return false;
-    for (size_t i = 1; i < writer->stacks.count; i++)
-        for (uint32_t at = writer->stacks.items[i].number ? (uint32_t)i : 0; at; at = writer->stacks.items[at].outer)
-            use_location(writer, used, writer->stacks.items[at].location);
-    return true;
+    const bool is_good = is_used && used->places && used->modules && used->functions;
+    for (size_t i = 1; is_good && i < writer->stacks.count; i++)
+        for (uint32_t at = stacks[i].number ? (uint32_t)i : 0; at; at = stacks[at].outer)
+            is_used[stacks[at].place] = true;
+    for (uint32_t place = 1; is_good && place <= writer->places.count; place++)
+        if (is_used[place])
+            use_place(writer, used, place);
+    free(is_used);
+    return is_good;
 }
 
 // Indices of things, by their number - 1. NULL: no memory.
@@ -139,28 +102,20 @@ static void write_line(struct otlp_writer *writer, uint32_t function, uint32_t n
     export_protobuf_end(&writer->out, line);
 }
 
-// As the conventions call it; NULL: they have no word, or it is not known.
-static const char *frame_type(const struct trace *trace, uint32_t node)
-{
-    const struct trace_node *at = &trace->nodes[node];
-    if (at->class_ == QUT_TRACE_CLASS_KERNEL)
-        return "kernel";
-    return at->class_ == QUT_TRACE_CLASS_CODE && export_has_mapping(trace, at->module) ? "native" : NULL;
-}
-
-static void write_location(struct otlp_writer *writer, const struct used *used, uint32_t location)
+static void write_location(struct otlp_writer *writer, const struct used *used, uint32_t place)
 {
     const size_t message = export_protobuf_begin(&writer->out, DICTIONARY_LOCATIONS);
-    if (location == otlp_without_frames(writer)) {
+    if (place == writer->places.count) {
         write_line(writer, used->functions[names_id_count(writer->names)], 0);
     } else {
-        const uint32_t node = writer->locations.nodes[location - 1], module = writer->trace->nodes[node].module;
-        const char *type = frame_type(writer->trace, node);
+        const uint32_t node = writer->locations.nodes[writer->places.locations[place] - 1];
+        const uint32_t module = writer->trace->nodes[node].module;
+        const char *type = export_otlp_frame_type(writer->trace, node);
         otlp_put(writer, LOCATION_MAPPING, export_has_mapping(writer->trace, module) ? used->modules[module] : 0);
         otlp_put(writer, LOCATION_ADDRESS, export_mapping_address(writer->trace, node));
-        for (size_t i = 0; has_lines(writer, node) && i < names_count(writer->names, node); i++) {
+        for (size_t i = 0; export_otlp_has_lines(writer, node) && i < names_count(writer->names, node); i++) {
             const struct name *name = names_at(writer->names, node, i); // the last one has the others inlined
-            write_line(writer, used->functions[used->same[name->id]], name->line);
+            write_line(writer, used->functions[writer->places.same[name->id]], name->line);
         }
         if (type)
             write_attribute_list(
@@ -194,7 +149,7 @@ static bool write_stacks(struct otlp_writer *writer, const struct used *used)
         const size_t message = export_protobuf_begin(&writer->out, DICTIONARY_STACKS);
         const size_t packed = export_protobuf_begin(&writer->out, STACK_LOCATIONS);
         for (uint32_t at = stacks[i]; at; at = writer->stacks.items[at].outer)
-            export_protobuf_bare_number(&writer->out, used->locations[writer->stacks.items[at].location]);
+            export_protobuf_bare_number(&writer->out, used->places[writer->stacks.items[at].place]);
         export_protobuf_end(&writer->out, packed);
         export_protobuf_end(&writer->out, message);
     }
@@ -233,16 +188,16 @@ static bool write_tables(struct otlp_writer *writer, const struct used *used)
 {
     const struct trace *trace = writer->trace;
     uint32_t *modules = by_number(used->modules, trace->module_count, used->module_count);
-    uint32_t *locations = by_number(used->locations, (size_t)otlp_without_frames(writer) + 1, used->location_count);
+    uint32_t *places = by_number(used->places, (size_t)writer->places.count + 1, used->place_count);
     uint32_t *functions = by_number(used->functions, names_id_count(writer->names) + 1, used->function_count);
-    bool is_good = modules && locations && functions;
+    bool is_good = modules && places && functions;
     if (is_good) {
         write_none(writer, DICTIONARY_MAPPINGS);
         for (uint32_t i = 0; i < used->module_count; i++)
             write_mapping(writer, modules[i]);
         write_none(writer, DICTIONARY_LOCATIONS);
-        for (uint32_t i = 0; i < used->location_count; i++)
-            write_location(writer, used, locations[i]);
+        for (uint32_t i = 0; i < used->place_count; i++)
+            write_location(writer, used, places[i]);
         write_none(writer, DICTIONARY_FUNCTIONS);
         for (uint32_t i = 0; i < used->function_count; i++)
             write_function(writer, functions[i]);
@@ -253,7 +208,7 @@ static bool write_tables(struct otlp_writer *writer, const struct used *used)
             export_protobuf_text(&writer->out, DICTIONARY_STRINGS, base_interner_text(&writer->strings, i));
     }
     free(modules);
-    free(locations);
+    free(places);
     free(functions);
     return is_good;
 }
@@ -264,9 +219,8 @@ bool export_otlp_write_dictionary(struct otlp_writer *writer)
     const size_t dictionary = export_protobuf_begin(&writer->out, REQUEST_DICTIONARY);
     const bool is_good = make_used(writer, &used) && write_tables(writer, &used);
     export_protobuf_end(&writer->out, dictionary);
-    free(used.locations);
+    free(used.places);
     free(used.modules);
     free(used.functions);
-    free(used.same);
     return is_good;
 }

@@ -32,12 +32,23 @@ uint32_t export_otlp_attribute_number(struct otlp_attributes *attributes, struct
                                       const char *key, uint64_t number);
 void export_otlp_attributes_free(struct otlp_attributes *attributes);
 
+// ---- places.c
+
+// Locations that are written alike are one place. Places are in the order in which they are written.
+struct otlp_places {
+    uint32_t *same;        // by a name's id: the first one whose function is written alike
+    uint32_t *of_location; // place, from 1 on; of the one behind the trace's own, too: that of stacks without frames
+    uint32_t *locations;   // of a place: a location that is there
+    uint32_t count;        // the last place is that without frames
+};
+
 // ---- stacks.c
 
 struct otlp_stack {
     uint32_t outer; // a stack's index; 0: there is nothing outside
-    uint32_t location;
-    uint32_t number; // in the dictionary, once export_otlp_stacks_use met it; 0: no sample has it
+    uint32_t place;
+    uint32_t number; // in the dictionary, by export_otlp_stacks_number; 0: no sample has it
+    bool is_used;    // by a sample
 };
 
 // Stacks as a tree: nodes of the trace that differ in nothing that is written are one.
@@ -48,10 +59,12 @@ struct otlp_stacks {
     uint32_t used; // numbers that were given
 };
 
-// A stack without frames gets one that says so: location `empty`. 0, or -1 without memory.
+// A stack without frames gets one that says so. 0, or -1 without memory.
 int export_otlp_stacks_make(struct otlp_stacks *stacks, const struct trace *trace, const struct locations *locations,
-                            uint32_t empty);
-uint32_t export_otlp_stacks_use(struct otlp_stacks *stacks, uint32_t stack); // its number
+                            const struct otlp_places *places);
+// Numbers those that are used by their frames, the outermost first: each stands behind the one with which it has most
+// in common. 0, or -1 without memory.
+int export_otlp_stacks_number(struct otlp_stacks *stacks);
 void export_otlp_stacks_free(struct otlp_stacks *stacks);
 
 // ---- otlp.c, profile.c, dictionary.c
@@ -59,7 +72,7 @@ void export_otlp_stacks_free(struct otlp_stacks *stacks);
 // What makes a sample another one, in this order, and what it counts.
 struct otlp_sample {
     uint32_t process, thread_name, thread_id, kind; // attributes' numbers; 0: it has none
-    uint32_t stack;
+    uint32_t stack;                                 // its index; its number once all samples are there
     uint64_t value;
 };
 
@@ -74,6 +87,7 @@ struct otlp_writer {
     struct base_interner strings;
     struct otlp_attributes attributes;
     struct locations locations;
+    struct otlp_places places;
     struct otlp_stacks stacks;
     struct export_mapping *mappings; // of each module
     struct {
@@ -81,6 +95,7 @@ struct otlp_writer {
     } samples;         // sorted, each once
     uint32_t losses;   // an attribute; 0: nothing is missing
     uint32_t halvings; // an attribute; 0: the rate is what was asked for
+    uint32_t share;    // an attribute; 0: all windows are taken
 };
 
 // 0 is what a field is where it is not written.
@@ -94,11 +109,13 @@ static inline void otlp_put_string(struct otlp_writer *writer, unsigned field, c
     otlp_put(writer, field, base_interner_add(&writer->strings, text));
 }
 
-// The number of the location of stacks without frames, behind the trace's.
-static inline uint32_t otlp_without_frames(const struct otlp_writer *writer)
-{
-    return (uint32_t)writer->locations.count + 1;
-}
+// Of writer->locations: 0, or -1 without memory.
+int export_otlp_places_make(struct otlp_writer *writer);
+void export_otlp_places_free(struct otlp_places *places);
+// Whether a node's functions are named.
+bool export_otlp_has_lines(const struct otlp_writer *writer, uint32_t node);
+// As the conventions call it; NULL: they have no word, or it is not known.
+const char *export_otlp_frame_type(const struct trace *trace, uint32_t node);
 
 // What is in `samples`, process by process.
 void export_otlp_write_profiles(struct otlp_writer *writer);

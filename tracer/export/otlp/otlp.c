@@ -13,15 +13,30 @@
 
 // ---- samples
 
-static int compare_samples(const void *left, const void *right)
+static int compare_owners(const struct otlp_sample *a, const struct otlp_sample *b)
 {
-    const struct otlp_sample *a = left, *b = right;
-    const uint32_t left_keys[] = {a->process, a->thread_name, a->thread_id, a->kind, a->stack};
-    const uint32_t right_keys[] = {b->process, b->thread_name, b->thread_id, b->kind, b->stack};
+    const uint32_t left_keys[] = {a->process, a->thread_name, a->thread_id, a->kind};
+    const uint32_t right_keys[] = {b->process, b->thread_name, b->thread_id, b->kind};
     for (unsigned i = 0; i < sizeof left_keys / sizeof *left_keys; i++)
         if (left_keys[i] != right_keys[i])
             return left_keys[i] < right_keys[i] ? -1 : 1;
     return 0;
+}
+
+static int compare_samples(const void *left, const void *right)
+{
+    const struct otlp_sample *a = left, *b = right;
+    const int order = compare_owners(a, b);
+    return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
+}
+
+// Of a thread the largest first: their values, half of what samples are, begin alike then, and pack.
+static int compare_values(const void *left, const void *right)
+{
+    const struct otlp_sample *a = left, *b = right;
+    int order = compare_owners(a, b);
+    order = order ? order : (a->value < b->value) - (a->value > b->value);
+    return order ? order : (a->stack > b->stack) - (a->stack < b->stack);
 }
 
 // Samples that nothing tells apart are one.
@@ -38,6 +53,45 @@ static void join_samples(struct otlp_writer *writer)
             samples[kept++] = samples[i];
     }
     writer->samples.count = kept;
+}
+
+// A power of two, which is written in fewer different bytes: the largest of which so many are no more than a tick. 0:
+// what is sent is not the time of ticks.
+static uint64_t grain_of(const struct otlp_writer *writer)
+{
+    const unsigned parts = writer->options->tick_parts;
+    const bool is_of_ticks = writer->type.measure == MEASURE_CPU || writer->type.measure == MEASURE_WALL;
+    if (!parts || !is_of_ticks || writer->types.period < parts)
+        return 0;
+    uint64_t grain = 1;
+    while (grain * 2 <= writer->types.period / parts)
+        grain *= 2;
+    return grain;
+}
+
+// Less than a grain of each goes to the next one of its thread, and all that is left to the last one. What is shorter
+// than a grain stays as it is.
+static void keep_grains(struct otlp_writer *writer, uint64_t grain)
+{
+    struct otlp_sample *samples = writer->samples.items;
+    uint64_t left = 0;
+    for (size_t i = 0; i < writer->samples.count; i++) {
+        const bool is_last = i + 1 == writer->samples.count || compare_owners(&samples[i], &samples[i + 1]) != 0;
+        const uint64_t sum = samples[i].value + left, kept = is_last ? sum : sum - sum % grain;
+        if (!kept)
+            continue;
+        left = sum - kept;
+        samples[i].value = kept;
+    }
+}
+
+static void sort_by_values(struct otlp_writer *writer)
+{
+    const uint64_t grain = grain_of(writer);
+    if (grain)
+        keep_grains(writer, grain);
+    if (writer->samples.count)
+        qsort(writer->samples.items, writer->samples.count, sizeof *writer->samples.items, compare_values);
 }
 
 static bool add_thread(struct otlp_writer *writer, const struct trace_thread *thread, const struct sums *sums)
@@ -60,7 +114,7 @@ static bool add_thread(struct otlp_writer *writer, const struct trace_thread *th
                           : export_otlp_attribute_text(&writer->attributes, &writer->strings, "qut.kind",
                                                        trace_kind_name(writer->trace, sum->kind));
         sample.stack = writer->stacks.of_node[sum->node];
-        export_otlp_stacks_use(&writer->stacks, sample.stack);
+        writer->stacks.items[sample.stack].is_used = true;
         struct otlp_sample *added = BASE_ADD(&writer->samples);
         if (!added)
             return false;
@@ -82,9 +136,13 @@ static bool add_samples(struct otlp_writer *writer)
             writer->options->progress(writer->options->progress_context, i + 1, trace->thread_count);
     }
     export_sums_free(&sums);
-    if (has_memory)
-        join_samples(writer);
-    return has_memory;
+    if (!has_memory || export_otlp_stacks_number(&writer->stacks) != 0)
+        return false;
+    for (size_t i = 0; i < writer->samples.count; i++)
+        writer->samples.items[i].stack = writer->stacks.items[writer->samples.items[i].stack].number;
+    join_samples(writer);
+    sort_by_values(writer);
+    return true;
 }
 
 // ---- all
@@ -118,9 +176,8 @@ static bool make_parts(struct otlp_writer *writer)
         return false;
     writer->mappings =
         export_mappings_make(writer->trace, writer->names, &writer->locations, writer->options->no_names);
-    return writer->mappings &&
-           export_otlp_stacks_make(&writer->stacks, writer->trace, &writer->locations, otlp_without_frames(writer)) ==
-               0 &&
+    return writer->mappings && export_otlp_places_make(writer) == 0 &&
+           export_otlp_stacks_make(&writer->stacks, writer->trace, &writer->locations, &writer->places) == 0 &&
            add_samples(writer);
 }
 
@@ -131,6 +188,7 @@ static void end_writer(struct otlp_writer *writer)
     base_interner_free(&writer->strings);
     export_otlp_attributes_free(&writer->attributes);
     export_otlp_stacks_free(&writer->stacks);
+    export_otlp_places_free(&writer->places);
     export_locations_free(&writer->locations);
     export_protobuf_free(&writer->out);
 }
@@ -152,6 +210,9 @@ static int write_otlp(const struct selection *selection, const struct names *nam
         if (options->halvings)
             writer.halvings = export_otlp_attribute_number(&writer.attributes, &writer.strings, "qut.rate.halvings",
                                                            options->halvings);
+        if (options->window_share_percent)
+            writer.share = export_otlp_attribute_number(&writer.attributes, &writer.strings, "qut.window.share_percent",
+                                                        options->window_share_percent);
         export_otlp_write_profiles(&writer);
         is_good = export_otlp_write_dictionary(&writer);
         export_protobuf_flush(&writer.out, true);

@@ -45,7 +45,7 @@ static void write_type(struct otlp_writer *writer, unsigned field, const char *n
 static void write_sample(struct otlp_writer *writer, const struct otlp_sample *sample)
 {
     const size_t message = export_protobuf_begin(&writer->out, PROFILE_SAMPLES);
-    otlp_put(writer, SAMPLE_STACK, writer->stacks.items[sample->stack].number);
+    otlp_put(writer, SAMPLE_STACK, sample->stack);
     size_t packed = export_protobuf_begin(&writer->out, SAMPLE_ATTRIBUTES);
     const uint32_t attributes[] = {sample->thread_name, sample->thread_id, sample->kind};
     for (unsigned i = 0; i < sizeof attributes / sizeof *attributes; i++)
@@ -94,12 +94,12 @@ static size_t write_profile(struct otlp_writer *writer, uint32_t process, size_t
         otlp_put(writer, PROFILE_PERIOD, writer->types.period);
     }
     write_id(writer, process);
-    if (writer->losses || writer->halvings) {
+    const uint32_t attributes[] = {writer->losses, writer->halvings, writer->share};
+    if (writer->losses || writer->halvings || writer->share) {
         const size_t packed = export_protobuf_begin(&writer->out, PROFILE_ATTRIBUTES);
-        if (writer->losses)
-            export_protobuf_bare_number(&writer->out, writer->losses);
-        if (writer->halvings)
-            export_protobuf_bare_number(&writer->out, writer->halvings);
+        for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+            if (attributes[i])
+                export_protobuf_bare_number(&writer->out, attributes[i]);
         export_protobuf_end(&writer->out, packed);
     }
     export_protobuf_end(&writer->out, profile);

@@ -125,11 +125,16 @@ static bool on_leave(void *context, uint64_t time_ns, uint32_t node, size_t inde
     return true;
 }
 
-static void write_counter(struct events *events, uint64_t time_ns, uint64_t uuid, uint64_t value)
+static void write_signed_counter(struct events *events, uint64_t time_ns, uint64_t uuid, int64_t value)
 {
     struct event event = begin_event(events, time_ns, EVENT_COUNTER, uuid);
-    export_protobuf_number(&events->perfetto->out, EVENT_COUNTER_VALUE, value < INT64_MAX ? value : INT64_MAX);
+    export_protobuf_number(&events->perfetto->out, EVENT_COUNTER_VALUE, (uint64_t)value);
     end_event(events, event);
+}
+
+static void write_counter(struct events *events, uint64_t time_ns, uint64_t uuid, uint64_t value)
+{
+    write_signed_counter(events, time_ns, uuid, value < INT64_MAX ? (int64_t)value : INT64_MAX);
 }
 
 static void write_counters(struct events *events, const struct trace_sample *sample)
@@ -248,18 +253,15 @@ static void write_mark_counter(struct events *events, const struct trace_mark *m
 {
     struct perfetto *perfetto = events->perfetto;
     const char *name = *mark->name ? mark->name : "counter";
-    char own[256]; // of one of several processes
-    if (perfetto->trace->process_count > 1) {
-        snprintf(own, sizeof own, "%.200s (%u)", name, trace_pid_of(perfetto->trace, events->thread));
-        name = own;
-    }
+    char own[4096]; // the process's, whose track it stands below
+    snprintf(own, sizeof own, "%u %s", events->thread->process, name);
     size_t known = perfetto->counters.count;
-    uint32_t number = base_interner_add(&perfetto->counters, name);
+    uint32_t number = base_interner_add(&perfetto->counters, own);
     uint64_t uuid = perfetto_counter_uuid(perfetto, number);
     if (number >= known)
-        perfetto_write_counter_track(perfetto, uuid, perfetto_process_uuid(perfetto, events->thread->process),
-                                     base_interner_text(&perfetto->counters, number), UNIT_NONE);
-    write_counter(events, mark->time_ns, uuid, mark->id);
+        perfetto_write_counter_track(perfetto, uuid, perfetto_process_uuid(perfetto, events->thread->process), name,
+                                     UNIT_NONE);
+    write_signed_counter(events, mark->time_ns, uuid, (int64_t)mark->id);
 }
 
 static bool on_mark(void *context, const struct trace_mark *mark)

@@ -10,8 +10,10 @@ bool export_has_mapping(const struct trace *trace, uint32_t module)
 
 uint64_t export_mapping_address(const struct trace *trace, uint32_t node)
 {
-    return export_has_mapping(trace, trace->nodes[node].module) ? trace->nodes[node].pc
-                                                                : export_location_address(trace, node);
+    const struct trace_node *at = &trace->nodes[node];
+    if (export_has_mapping(trace, at->module))
+        return at->pc;
+    return export_location_has_address(at) ? export_location_address(trace, node) : 0;
 }
 
 // Bytecode lies outside of what was known as code when the module was loaded.

@@ -7,60 +7,12 @@
 #include "base/interner.h"
 #include "tracer/export/clean.h"
 #include "tracer/export/losses.h"
+#include "tracer/export/pprof/fields.h"
 #include "tracer/export/pprof/mappings.h"
 #include "tracer/export/pprof/pprof_types.h"
 #include "tracer/export/protobuf.h"
 #include "tracer/export/sums.h"
 #include "tracer/names/file_offset.h"
-
-// Field numbers of https://github.com/google/pprof/blob/main/proto/profile.proto
-enum {
-    PROFILE_SAMPLE_TYPE = 1,
-    PROFILE_SAMPLE = 2,
-    PROFILE_MAPPING = 3,
-    PROFILE_LOCATION = 4,
-    PROFILE_FUNCTION = 5,
-    PROFILE_STRING = 6,
-    PROFILE_TIME_NS = 9,
-    PROFILE_DURATION_NS = 10,
-    PROFILE_PERIOD_TYPE = 11,
-    PROFILE_PERIOD = 12,
-    PROFILE_COMMENT = 13,
-    PROFILE_DEFAULT_TYPE = 14,
-
-    TYPE_NAME = 1,
-    TYPE_UNIT = 2,
-
-    SAMPLE_LOCATIONS = 1,
-    SAMPLE_VALUES = 2,
-    SAMPLE_LABEL = 3,
-    LABEL_KEY = 1,
-    LABEL_TEXT = 2,
-    LABEL_NUMBER = 3,
-
-    MAPPING_ID = 1,
-    MAPPING_START = 2,
-    MAPPING_LIMIT = 3,
-    MAPPING_OFFSET = 4,
-    MAPPING_FILE = 5,
-    MAPPING_BUILD_ID = 6,
-    MAPPING_HAS_FUNCTIONS = 7,
-    MAPPING_HAS_FILES = 8,
-    MAPPING_HAS_LINES = 9,
-    MAPPING_HAS_INLINES = 10,
-
-    LOCATION_ID = 1,
-    LOCATION_MAPPING = 2,
-    LOCATION_ADDRESS = 3,
-    LOCATION_LINE = 4,
-    LINE_FUNCTION = 1,
-    LINE_NUMBER = 2,
-
-    FUNCTION_ID = 1,
-    FUNCTION_NAME = 2,
-    FUNCTION_SYSTEM_NAME = 3,
-    FUNCTION_FILE = 4,
-};
 
 struct writer {
     const struct selection *selection;

@@ -4,7 +4,9 @@
 
 #include "tracer/export/sink/inside.h"
 
-enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 9 }; // + 16: with the header of gzip
+// A block has 2,048 symbols at most, and so codes of its own: a profile's tables are of different kinds, one behind the
+// other. Blocks of 32,768 made windows of a minute 3 to 8 % longer; of what is large and all alike they save 1 %.
+enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 5 }; // + 16: with the header of gzip
 
 struct sink_to_gzip {
     struct sink sink;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames and moments in words, for the status line and the tooltip: a heading and lines below it.
 import { describeCall } from './calls.mjs';
+import { describeCounter } from './counters.mjs';
+import { describeInstant } from './marks.mjs';
 import { frameName } from './data.mjs';
 import { describeExtras } from './extras.mjs';
 import { formatAmount, formatCount, formatMoment, formatSureShare, formatTime } from './format.mjs';
@@ -80,6 +82,14 @@ export function describeHit(trace, hit, view) {
     }
     const { track, time, segment, frame, slice } = hit;
     const about = describeThread(track);
+    if (hit.counter) {
+        const counter = describeCounter(trace, hit.counter);
+        return { heading: counter.heading, lines: [...counter.lines, about.heading] };
+    }
+    if (hit.instant) {
+        const instant = describeInstant(hit.instant, view);
+        return { heading: instant.heading, lines: [...instant.lines, about.heading] };
+    }
     if (hit.call) {
         const call = describeCall(trace, hit.call);
         return { heading: call.heading, lines: [...call.lines, about.heading] };

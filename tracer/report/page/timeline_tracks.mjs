@@ -4,6 +4,7 @@
 import { Activity } from './activity.mjs';
 import { drawActivity } from './activity_lane.mjs';
 import { CallRows } from './calls.mjs';
+import { CounterRows } from './counters.mjs';
 import { frameName } from './data.mjs';
 import { formatCount } from './format.mjs';
 import { canvasFont, fitText } from './scroll_canvas.mjs';
@@ -50,6 +51,7 @@ export class Track {
         this.isRare = depth.isRare; // there is next to nothing to see until it is opened and near
         this.isOpen = false;
         this.calls = new CallRows(thread);
+        this.counters = new CounterRows(trace, thread);
         this.hasMarks = false;
         for (let i = thread.firstMark; i < thread.firstMark + thread.markCount; i++) {
             this.hasMarks = this.hasMarks || trace.marks.kind[i] !== MARK_COUNTER;
@@ -75,17 +77,25 @@ export class Track {
     get laneTop() {
         return PAD + this.activityHeight;
     }
+    // Whether y pixels below the track's top is the lane of marks.
+    isMarksAt(y) {
+        const top = this.laneTop + LANE + 2;
+        return this.hasMarks && y >= top && y < top + MARKS;
+    }
     get slicesTop() {
         return this.laneTop + LANE + 2 + (this.hasMarks ? MARKS : 0);
     }
     get callsTop() {
         return this.slicesTop + this.rowCount * this.rowHeight;
     }
+    get countersTop() {
+        return this.callsTop + this.calls.height(this.isOpen);
+    }
     get height() {
-        return Math.max(this.callsTop + this.calls.height(this.isOpen) + PAD, 28);
+        return Math.max(this.countersTop + this.counters.height(this.isOpen) + PAD, 28);
     }
     get canOpen() {
-        return this.thread.sampleCount > 0 || this.calls.calls !== null;
+        return this.thread.sampleCount > 0 || this.calls.calls !== null || this.counters.hasMore;
     }
     // The depth at y pixels below the track's top; 0: none.
     depthAt(y) {
@@ -121,6 +131,7 @@ export class TrackPainter {
         }
         context.translate(-this.gutter, 0);
         track.calls.draw(context, this, track.trace, y + track.callsTop, track.isOpen);
+        track.counters.draw(context, this, y + track.countersTop, track.isOpen);
         if (track.activityHeight) {
             drawActivity(context, this, track, [track.activity], y + 3, track.activityHeight, '');
         }
@@ -224,7 +235,7 @@ export class TrackPainter {
         const { context, theme } = this, { marks, strings } = track.trace, { thread } = track;
         context.font = canvasFont;
         context.textBaseline = 'middle';
-        let open = -1, last = -1;
+        let open = -1, last = -1, lastInstant = -1;
         const bar = (i, to) => {
             const left = Math.max(this.x(marks.time[i]), this.gutter), right = Math.min(this.x(to), this.width);
             if (right <= this.gutter || left >= this.width || Math.floor(right) === last) {
@@ -255,7 +266,11 @@ export class TrackPainter {
             if (kind === MARK_BEGIN) {
                 open = i;
             } else if (kind !== MARK_END) {
-                this.drawInstant(this.x(marks.time[i]), y);
+                const x = this.x(marks.time[i]), isNew = Math.floor(x) !== lastInstant; // one of a pixel is seen
+                lastInstant = Math.floor(x);
+                if (isNew && x > this.gutter - 4 && x < this.width + 4) {
+                    this.drawInstant(x, y);
+                }
             }
         }
         if (open >= 0) {

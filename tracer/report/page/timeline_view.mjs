@@ -2,6 +2,7 @@
 // The timeline: a track for each thread under one scale, moved and zoomed by wheel, mouse and keys; a stretch of time
 // that is selected filters all else.
 import { formatMoment, formatTime } from './format.mjs';
+import { instantNear } from './marks.mjs';
 import { canvasFont, ScrollCanvas, themeOf } from './scroll_canvas.mjs';
 import { hasStack } from './segments.mjs';
 import { drawFlows } from './timeline_flows.mjs';
@@ -9,7 +10,7 @@ import { gutterOf, segmentAt } from './timeline_layout.mjs';
 import { openAround, rowsOf, shownRow, visibleRows } from './timeline_rows.mjs';
 import { LANE, Track, TrackPainter } from './timeline_tracks.mjs';
 
-const AXIS = 22, LEAST_NS = 100, CLICK_PIXELS = 3;
+const AXIS = 22, LEAST_NS = 100, CLICK_PIXELS = 3, INSTANT_PIXELS = 5;
 const SEEN_PIXELS = 4, AROUND = 12, AROUND_LEAST_NS = 50000;
 
 // The window that shows [from, to) with what is around it: the one that is seen, if it is to be told apart there; never
@@ -261,6 +262,15 @@ export class TimelineView {
         const call = track.calls.at(this.time(Math.floor(x)), this.time(Math.floor(x) + 1), y - track.top - track.callsTop, track.isOpen);
         if (call) {
             return { track, time, segment: -1, depth: 0, frame: 0, call, slice: call };
+        }
+        const reach = INSTANT_PIXELS * (this.view.to - this.view.from) / (this.surface.width - this.gutter);
+        const instant = track.isMarksAt(y - track.top) ? instantNear(this.trace, track.thread, time, reach) : null;
+        if (instant) {
+            return { track, time, segment: -1, depth: 0, frame: 0, instant };
+        }
+        const counter = track.counters.at(time, y - track.top - track.countersTop, track.isOpen);
+        if (counter) {
+            return { track, time, segment: -1, depth: 0, frame: 0, counter };
         }
         if (time < segments.start[0] || time > segments.start[segments.count]) {
             return { track, time, segment: -1, depth: 0, frame: 0 };

@@ -210,10 +210,13 @@ static struct newer_told told_of(const struct image *image)
     const struct qut_trace_file_thread *threads = image->threads.items;
     struct newer_told told = {.samples = trace_image_samples(image),
                               .lost = sum_lost(&counters->unowned) + sum_lost(&retired->counts),
+                              .marks = counters->unowned.marks + retired->counts.marks,
                               .is_closed = image->header.state == QUT_TRACE_CLOSED};
     for (size_t i = 0; i < image->threads.count; i++)
-        for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
+        for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++) {
             told.lost += sum_lost(&threads[i].writers[level].counts);
+            told.marks += threads[i].writers[level].counts.marks;
+        }
     return told;
 }
 
@@ -231,7 +234,7 @@ int newer_count_told(const struct trace_segment_view *view, struct newer_told *t
 }
 
 // What it counts is what is in it.
-static void count_present(struct trace *trace)
+static void count_present(struct trace *trace, bool has_marks)
 {
     struct trace_process *process = &trace->processes[0];
     trace->counts = (struct qut_trace_counts){.hits = trace->present_samples};
@@ -239,7 +242,8 @@ static void count_present(struct trace *trace)
     trace->merged = trace->under_way = 0;
     trace->overwritten_samples = trace->damaged_samples = 0;
     memset(trace->totals, 0, sizeof trace->totals);
-    trace->mark_count = trace->gap_count = 0;
+    trace->mark_count = has_marks ? trace->mark_count : 0;
+    trace->gap_count = 0;
     process->counts = trace->counts;
     process->stored = trace->stored;
     process->present_samples = trace->present_samples;
@@ -249,7 +253,8 @@ static void count_present(struct trace *trace)
         struct trace_thread *thread = &trace->threads[i];
         thread->counts = (struct qut_trace_counts){0};
         thread->stored = thread->merged = thread->under_way = 0;
-        thread->mark_count = thread->gap_count = 0;
+        thread->mark_count = has_marks ? thread->mark_count : 0;
+        thread->gap_count = 0;
         memset(thread->totals, 0, sizeof thread->totals);
         for (size_t s = 0; s < thread->sample_count; s++)
             thread->stored += trace->samples[thread->first_sample + s].count;
@@ -257,8 +262,8 @@ static void count_present(struct trace *trace)
     }
 }
 
-int newer_read(const struct trace_segment_view *view, const struct newer_seen *seen, struct trace *trace,
-               struct newer_told *told, struct newer_seen *now, struct base_error *error)
+static int read_newer(const struct trace_segment_view *view, const struct newer_seen *seen, bool has_marks,
+                      struct trace *trace, struct newer_told *told, struct newer_seen *now, struct base_error *error)
 {
     struct trace_memory *memory = trace_memory_new();
     *trace = (struct trace){0};
@@ -282,6 +287,18 @@ int newer_read(const struct trace_segment_view *view, const struct newer_seen *s
     }
     *told = told_of(&image);
     trace->memory = memory;
-    count_present(trace);
+    count_present(trace, has_marks);
     return 0;
+}
+
+int newer_read(const struct trace_segment_view *view, const struct newer_seen *seen, struct trace *trace,
+               struct newer_told *told, struct newer_seen *now, struct base_error *error)
+{
+    return read_newer(view, seen, false, trace, told, now, error);
+}
+
+int newer_read_marks(const struct trace_segment_view *view, const struct newer_seen *seen, struct trace *trace,
+                     struct newer_told *told, struct newer_seen *now, struct base_error *error)
+{
+    return read_newer(view, seen, true, trace, told, now, error);
 }

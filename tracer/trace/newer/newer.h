@@ -26,6 +26,7 @@ bool newer_seen_add(struct newer_seen *seen, const struct newer_writer *writer);
 struct newer_told {
     uint64_t samples; // stored or merged
     uint64_t lost;    // hits, for whatever reason
+    uint64_t marks;   // that were made
     bool is_closed;
 };
 int newer_count_told(const struct trace_segment_view *view, struct newer_told *told, struct base_error *error);
@@ -36,5 +37,8 @@ int newer_count_told(const struct trace_segment_view *view, struct newer_told *t
 // counted when it was read. Marks and gaps are left out. 0; or -1, *error filled.
 int newer_read(const struct trace_segment_view *view, const struct newer_seen *seen, struct trace *trace,
                struct newer_told *told, struct newer_seen *now, struct base_error *error);
+// The same with marks: those of the chunks that were read, in which some may be that were there before.
+int newer_read_marks(const struct trace_segment_view *view, const struct newer_seen *seen, struct trace *trace,
+                     struct newer_told *told, struct newer_seen *now, struct base_error *error);
 
 #endif

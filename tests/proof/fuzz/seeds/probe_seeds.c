@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scripts of probes, and what they become.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/proof/fuzz/seeds/seeds.h"
+#include "tests/support/probe_object.h"
 #include "tracer/probe/script.h"
 
 static const char *const scripts[] = {
@@ -19,8 +21,25 @@ static const char *const scripts[] = {
     "throw { @t[str(type)] = count() } catch /address != 0/ { @c[stack(2)] = count() }",
 };
 
+static void object_seeds(void)
+{
+    struct probe_object_spec spec;
+    probe_object_sample(&spec);
+    struct build_buffer file = probe_object_write(&spec);
+    write_seed("object", "sample", -1, file.data, file.size);
+    free(file.data);
+    spec.section = "call:f in \"A::g(int, char)\", return:f";
+    spec.maps[1].shape = QUT_PROBE_MAP_AVG;
+    spec.maps[1].parts[1] = QUT_PROBE_TEXT(24);
+    spec.record = (struct qut_probe_record_definition){{QUT_PROBE_FRAMES}, "%s%%"};
+    file = probe_object_write(&spec);
+    write_seed("object", "others", -1, file.data, file.size);
+    free(file.data);
+}
+
 void probe_seeds(void)
 {
+    object_seeds();
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         struct probe_script script;
         struct probe_diagnostic why;

@@ -8,7 +8,7 @@
 #include "agent/calls/inside.h"
 #include "tests/unit/agent/calls/thunks_inside.h"
 
-enum { BLOCK_BYTES = 65536, PATCHES_MAX = 64, OPEN_MAX = 4096, CELLS = 64 };
+enum { PATCHES_MAX = 64, OPEN_MAX = 4096, CELLS = 64 };
 
 static struct qut_calls_header *header;
 static uint8_t *block, *next;
@@ -41,16 +41,17 @@ int thunks_begin(uint64_t ring_bytes, uint32_t ring_count)
     uintptr_t near = (uintptr_t)&thunks_begin & ~(uintptr_t)4095;
     block = MAP_FAILED;
     for (uintptr_t away = 1 << 24; block == MAP_FAILED && away < 1 << 30; away += 1 << 24) {
-        block = mmap((void *)(near - away), BLOCK_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+        block = mmap((void *)(near - away), THUNKS_BLOCK_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (block != MAP_FAILED && (uintptr_t)block != near - away) { // who does not know the flag takes it for a wish
-            munmap(block, BLOCK_BYTES);
+            munmap(block, THUNKS_BLOCK_BYTES);
             block = MAP_FAILED;
         }
     }
     if (block == MAP_FAILED)
         abort();
     memcpy(block + QUT_CALLS_BLOCK_ENTER_AT, &header->enter_stub, 8);
+    memcpy(block + QUT_CALLS_BLOCK_PLACE_AT, &header->place_stub, 8);
     memcpy(block + QUT_CALLS_BLOCK_COUNT_AT, &header->count_stub, 8);
     next = block + QUT_CALLS_BLOCK_CODE_AT;
     return 0;

@@ -31,6 +31,8 @@ bool thunks_trace(void (*function)(void), uint32_t id);
 // The same of a function whose first five bytes are whole instructions, which can stand anywhere, or a call; on
 // aarch64, of one that begins with any instruction that can be moved.
 bool thunks_trace_moved(void (*function)(void), uint32_t id);
+// x86-64: the same, by way of the stub of places within functions, which makes no events.
+bool thunks_place(void (*function)(void), uint32_t id);
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub);
 // x86-64: all calls are counted by the cell `id`, and about one of 2^log2 makes events of `thinned_id`.
 bool thunks_thin(void (*function)(void), uint32_t id, uint32_t thinned_id, uint32_t log2);

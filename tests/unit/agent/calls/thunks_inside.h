@@ -8,7 +8,7 @@
 #ifndef THUNKS_GUARDED // PROT_BTI: indirect branches have to land on marks
 #define THUNKS_GUARDED 0
 #endif
-enum { THUNKS_PATCH_BYTES_MAX = 8 };
+enum { THUNKS_PATCH_BYTES_MAX = 8, THUNKS_BLOCK_BYTES = 65536 };
 
 uintptr_t thunks_block(void);
 uint8_t *thunks_next(void); // where the next thunk stands

@@ -103,6 +103,13 @@ bool thunks_trace_moved(void (*function)(void), uint32_t id)
     return divert(at, *at == CALL ? QUT_MOVE_CALL : QUT_MOVE_COPY, (struct calls_thunk_place){.function_id = id});
 }
 
+bool thunks_place(void (*function)(void), uint32_t id)
+{
+    uint8_t *at = behind_landing_pad(function);
+    const struct calls_thunk_place place = {.function_id = id, .is_place = true};
+    return divert(at, *at == CALL ? QUT_MOVE_CALL : QUT_MOVE_COPY, place);
+}
+
 // By the stub: as where the thread's own pointer is too far away.
 bool thunks_count(void (*function)(void), uint32_t cell, bool by_stub)
 {

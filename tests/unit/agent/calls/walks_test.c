@@ -2,7 +2,7 @@
 // Walks at each instruction of traced functions, thunks and stubs: a program steps itself, by the trap flag, and walks
 // in the handler. In the program's own functions each walk is what it was before anything was traced; in thunks and
 // stubs it has the callers that the function has, without a guess;
-// a thunk counts as its function.
+// a thunk counts as its function. So has the machine code of a probe's program, and what is called from there.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,9 @@
 #include "libqut/runtime/tiers.h"
 #include "tests/support/discipline.h"
 #include "tests/unit/agent/calls/account.h"
+#include "tests/unit/agent/calls/machine_code.h"
 #include "tests/unit/agent/calls/tail.h"
+#include "tests/unit/agent/calls/thunks_inside.h"
 
 // ---- the program: recursion, calls within calls, calls at the end, a function that is not traced in between
 
@@ -81,9 +83,16 @@ PROGRAM TRACED static void recursive(int n)
     made += tail_a(n);
 }
 
+static bool has_machine_code; // the program runs that, too
+
 PROGRAM static void program(void)
 {
     is_inside = true;
+    if (has_machine_code) {
+        const uint64_t fields[QUT_PROBE_FIELD_END] = {0};
+        struct bytecode_host host = {machine_code_helper};
+        made += (int)bytecode_machine.enter(machine_code, fields, &host);
+    }
     for (int i = 0; i < 3; i++) {
         recursive(3);
         made += tail_a(i);
@@ -102,9 +111,10 @@ struct walk {
 };
 
 static struct walk *walks; // of the program's own instructions, before anything was traced
-static size_t walk_count, walk_next, steps, elsewhere, guesses, wrong;
+static size_t walk_count, walk_next, steps, elsewhere, in_machine_code, guesses, wrong;
 static char first_wrong[200];
 static bool is_traced;
+static bool has_places; // the last two functions are passed by way of the stub of places
 static uintptr_t entries[FUNCTIONS];
 static struct walk last; // at the last of the program's own instructions
 
@@ -160,9 +170,12 @@ static void judge(uintptr_t pc, const struct walk *walk)
         if (!is_inside)
             return;
         elsewhere++;
+        in_machine_code += pc - (uintptr_t)machine_code < machine_code_bytes;
         guesses += walk->end.guessed_frame != QUT_NO_GUESS;
         bool is_stub = is_traced && pc >= thunks_header()->stub_begin && pc < thunks_header()->stub_end;
-        if (!is_stub && !is_program(walk->pcs[0]) && !is_near_entry(walk->pcs[0]))
+        // What the stub of places calls runs each time, and is walked through as what it is.
+        bool is_called = (has_places || has_machine_code) && pc - thunks_block() >= THUNKS_BLOCK_BYTES;
+        if (!is_stub && !is_called && !is_program(walk->pcs[0]) && !is_near_entry(walk->pcs[0]))
             note_wrong("in a thunk", walk, &last);
         if (!has_callers(walk, &last))
             note_wrong("elsewhere", walk, &last);
@@ -198,7 +211,7 @@ static void set_trap_flag(bool on)
 __attribute__((noinline)) static void step_through(bool traced)
 {
     is_traced = traced;
-    walk_next = steps = elsewhere = guesses = 0;
+    walk_next = steps = elsewhere = in_machine_code = guesses = 0;
     set_trap_flag(true);
     program();
     set_trap_flag(false);
@@ -208,7 +221,9 @@ static void trace(void (*const *functions)(void))
 {
     trace_begins(RING, 4);
     for (unsigned i = 0; i < FUNCTIONS; i++)
-        CHECK(i >= FUNCTIONS - 2 ? thunks_trace_moved(functions[i], i + 1) : thunks_trace(functions[i], i + 1),
+        CHECK(i < FUNCTIONS - 2 ? thunks_trace(functions[i], i + 1)
+              : has_places      ? thunks_place(functions[i], i + 1)
+                                : thunks_trace_moved(functions[i], i + 1),
               "no nops");
     functions[0](); // signals are blocked while a thread's first call is prepared: a trap would be the end
 }
@@ -251,6 +266,36 @@ TEST(each_instruction_with_shortcuts)
     step_with(RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN);
 }
 
+TEST(each_instruction_by_places)
+{
+    has_places = true;
+    step_with(0);
+}
+
+TEST(each_instruction_by_places_with_shortcuts)
+{
+    has_places = true;
+    step_with(RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN);
+}
+
+static void step_with_machine_code(uint32_t tiers)
+{
+    has_machine_code = true;
+    machine_code_make();
+    step_with(tiers);
+    CHECK(in_machine_code > (size_t)MACHINE_CODE_CALLS * 20, "%zu steps in machine code", in_machine_code);
+}
+
+TEST(each_instruction_of_machine_code)
+{
+    step_with_machine_code(0);
+}
+
+TEST(each_instruction_of_machine_code_with_shortcuts)
+{
+    step_with_machine_code(RUNTIME_TIERS_ALL | RUNTIME_TIER_STUBBORN);
+}
+
 int main(void)
 {
     if (!discipline_has_compiler()) {
@@ -259,5 +304,9 @@ int main(void)
     }
     RUN_ALONE(each_instruction);
     RUN_ALONE(each_instruction_with_shortcuts);
+    RUN_ALONE(each_instruction_by_places);
+    RUN_ALONE(each_instruction_by_places_with_shortcuts);
+    RUN_ALONE(each_instruction_of_machine_code);
+    RUN_ALONE(each_instruction_of_machine_code_with_shortcuts);
     return tap_finish();
 }

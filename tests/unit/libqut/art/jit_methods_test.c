@@ -162,11 +162,33 @@ TEST(collections)
     CHECK(!art_jit_collections_of(&memory, &cache, INSTANCE, &collections), "of other code");
 }
 
+TEST(what_was_made_is_counted)
+{
+    const uint64_t methods = RECORDS + 0x388, made = RECORDS + 0x458, entered = RECORDS + 0x460;
+    static const struct {
+        uint64_t methods, made, entered;
+        bool is_sound;
+    } cases[] = {{NODE_COUNT, 40, 2, true}, {40, 40, 40, true},          {0, 40, 2, false},
+                 {41, 40, 2, false},        {NODE_COUNT, 40, 41, false}, {NODE_COUNT, (uint64_t)1 << 32, 2, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        begin("dex\n", DEX);
+        put(methods, cases[i].methods);
+        put(made, cases[i].made);
+        put(entered, cases[i].entered);
+        CHECK(art_jit_made_at(&memory, &cache, INSTANCE) == (cases[i].is_sound ? made : 0), "case %zu", i);
+    }
+    put(made, 40);
+    CHECK(art_jit_made_at(&memory, &cache, INSTANCE) == made && !art_jit_made_at(&memory, &cache, 0), "of a runtime");
+    put(RECORDS + 0x2a0, CODE - 0x1000);
+    CHECK(!art_jit_made_at(&memory, &cache, INSTANCE), "of other code");
+}
+
 int main(void)
 {
     RUN(each_method);
     RUN(what_does_not_agree_is_not_believed);
     RUN(a_map_that_leads_round_ends);
     RUN(collections);
+    RUN(what_was_made_is_counted);
     return tap_finish();
 }

@@ -145,6 +145,120 @@ START_TEST(nothing_to_compile_is_said)
 }
 END_TEST
 
+// Somebody who has tables.
+struct taker {
+    unsigned asked;
+    uint32_t flags;        // of the last question
+    struct base_bytes has; // none: "not here"
+};
+
+static int take(void *context, const struct qut_compile_request *request, void **table, size_t *table_size,
+                char *reason, size_t reason_size)
+{
+    struct taker *taker = context;
+    taker->asked++;
+    taker->flags = request->flags;
+    ck_assert_uint_eq(request->build_id_size, libc_id_size);
+    if (!taker->has.size) {
+        snprintf(reason, reason_size, "not here");
+        return -1;
+    }
+    *table = malloc(taker->has.size);
+    memcpy(*table, taker->has.data, taker->has.size);
+    *table_size = taker->has.size;
+    return 0;
+}
+
+START_TEST(others_are_asked_for_what_is_not_at_hand)
+{
+    struct taker taker = {.has = libc_table};
+    struct qutc_provide_options options = {.size = sizeof options, .take = take, .take_context = &taker};
+    struct qut_compile_request request = of_libc(libc_path);
+    is_libc(make(&options, &request));
+    ck_assert_uint_eq(taker.asked, 0);
+    request.path = "/nonexistent";
+    is_libc(make(&options, &request));
+    ck_assert_uint_eq(taker.asked, 1);
+    // Before memory, which has less.
+    struct base_bytes memory = mapped_image(libc_file, MAPPED_CUT);
+    request.memory = memory.data;
+    request.memory_size = memory.size;
+    is_libc(make(&options, &request));
+    ck_assert_uint_eq(taker.asked, 2);
+    ck_assert_uint_eq(taker.flags, 0);
+    // Callers of an older version said nothing of it.
+    options.size = offsetof(struct qutc_provide_options, take);
+    struct made made = make(&options, &request);
+    ck_assert_int_eq(made.result, 0);
+    ck_assert_uint_eq(taker.asked, 2);
+    free(made.table);
+    free((void *)(uintptr_t)memory.data);
+}
+END_TEST
+
+START_TEST(what_others_give_is_proven)
+{
+    uint8_t *bytes = malloc(libc_table.size);
+    memcpy(bytes, libc_table.data, libc_table.size);
+    struct taker taker = {.has = {bytes, libc_table.size}};
+    const struct qutc_provide_options options = {.size = sizeof options, .take = take, .take_context = &taker};
+    struct qut_compile_request request = of_libc("/nonexistent");
+    bytes[libc_table.size / 2] ^= 1;
+    fails(make(&options, &request), "No such file");
+    fails(make(&options, &request), "; ");
+    bytes[libc_table.size / 2] ^= 1;
+    libc_id[3] ^= 1;
+    fails(make(&options, &request), "it is of another file");
+    libc_id[3] ^= 1;
+    taker.has.size = 100;
+    fails(make(&options, &request), "; ");
+    taker.has.size = 0;
+    fails(make(&options, &request), "not here; ");
+    request.path = "";
+    fails(make(&options, &request), "not here");
+    // Memory makes up for it. What never had a file is in memory, whole, unless it is another process's.
+    const unsigned asked = taker.asked;
+    struct base_bytes memory = mapped_image(libc_file, MAPPED_CUT);
+    request.memory = memory.data;
+    request.memory_size = memory.size;
+    struct made made = make(&options, &request);
+    ck_assert_int_eq(made.result, 0);
+    ck_assert_uint_eq(taker.asked, asked);
+    free(made.table);
+    request.flags = QUT_COMPILE_OF_ANOTHER;
+    made = make(&options, &request);
+    ck_assert_int_eq(made.result, 0);
+    ck_assert_uint_eq(taker.asked, asked + 1);
+    free(made.table);
+    free((void *)(uintptr_t)memory.data);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(others_are_asked_for_a_file_that_says_nothing)
+{
+    static const uint8_t code[16] = {0xff, 0xe0}; // jmp *%rax
+    uint8_t note[16 + INPUT_IDENTITY_MAX] = {4, 0, 0, 0, (uint8_t)libc_id_size, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U'};
+    memcpy(note + 16, libc_id, libc_id_size);
+    const struct build_elf spec = {
+        .sections = {{".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 0x1000, code, sizeof code, 16},
+                     {".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, 0x2000, note, 16 + libc_id_size, 4}}};
+    struct build_buffer file = build_elf(&spec);
+    char *path = build_file(directory, "silent.so", file.data, file.size);
+    struct taker taker = {0};
+    const struct qutc_provide_options options = {.size = sizeof options, .take = take, .take_context = &taker};
+    struct qut_compile_request request = of_libc(path);
+    fails(make(&options, &request), "not here; no unwind information");
+    ck_assert_uint_eq(taker.asked, 1);
+    ck_assert_uint_eq(taker.flags, QUT_COMPILE_FILE_IS_HERE);
+    taker.has = libc_table;
+    is_libc(make(&options, &request));
+    ck_assert_uint_eq(taker.asked, 2);
+    free(file.data);
+    free(path);
+}
+END_TEST
+
 START_TEST(without_build_id_memory_comes_first)
 {
     // Two versions of one library, neither with a build-id.
@@ -258,6 +372,9 @@ int main(void)
     tcase_add_test(tests, a_file_with_another_build_id_is_not);
     tcase_add_test(tests, memory_is_taken_where_the_file_is_not_the_one);
     tcase_add_test(tests, nothing_to_compile_is_said);
+    tcase_add_test(tests, others_are_asked_for_what_is_not_at_hand);
+    tcase_add_test(tests, what_others_give_is_proven);
+    tcase_add_test(tests, others_are_asked_for_a_file_that_says_nothing);
     tcase_add_test(tests, without_build_id_memory_comes_first);
     tcase_add_test(tests, an_image_inside_a_file);
     tcase_add_test(tests, the_next_process_finds_it);

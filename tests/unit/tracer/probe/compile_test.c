@@ -28,6 +28,10 @@ static uint64_t answer(struct bytecode_host *base, uint32_t helper, uint64_t a, 
 {
     struct host *host = (struct host *)(void *)base;
     const struct qut_probe_image image = qut_probe_parts(host->script->image);
+    if (helper == QUT_PROBE_PATH) { // descriptor 3 is open
+        memset((char *)(uintptr_t)a, 0, (size_t)(b + 7) / 8 * 8);
+        return c == 3 ? (uint64_t)snprintf((char *)(uintptr_t)a, (size_t)b, "/a/path") : 0;
+    }
     if (helper == QUT_PROBE_READ || helper == QUT_PROBE_STRING) {
         char *to = (char *)(uintptr_t)a;
         memset(to, 0, (size_t)(b + 7) / 8 * 8);
@@ -61,7 +65,7 @@ static void compile(struct probe_script *script, const char *text)
 static void run(struct host *host, const struct probe_script *script, uint32_t program)
 {
     const struct qut_probe_image image = qut_probe_parts(script->image);
-    const uint64_t fields[QUT_PROBE_FIELD_END] = {3, 1007, 1000, (uint64_t)-5, 4, 5, 1002, 2000000, 77, 11, 12};
+    const uint64_t fields[QUT_PROBE_FIELD_END] = {3, 1007, 1000, (uint64_t)-5, 4, 5, 1002, 2000000, 77, 11, 12, 111, 13};
     *host = (struct host){.host = {answer}, .script = script};
     ck_assert_uint_eq(bytecode_run(image.instructions + image.programs[program].first_instruction, fields, &host->host),
                       0);
@@ -118,6 +122,10 @@ static const struct {
     {"@v[arg0] + 1", 43},
     {"arg0 + @v[arg4] + arg5", 50},
     {"tid + pid * 100", 1211},
+    {"errno + random * 1000", 13111},
+    {"path(arg0) == \"/a/path\"", 1},
+    {"path(arg0, 3) == \"/a\"", 1},
+    {"path(arg4) == \"\"", 1},
 };
 
 static void check_value(size_t at)
@@ -286,7 +294,11 @@ static const struct {
     {"entry:f { @a = sum(retval) }",
      "x:1:20: retval is known in \"return\" only\nentry:f { @a = sum(retval) }\n                   ^~~~~~\n"},
     {"return:f { @a = sum(arg0) }",
-     "x:1:21: arg0 is known in \"entry\" only\nreturn:f { @a = sum(arg0) }\n                    ^~~~\n"},
+     "x:1:21: arg0 is known in \"entry and offset\" only\nreturn:f { @a = sum(arg0) }\n                    ^~~~\n"},
+    {"entry:f { @a = sum(duration) }", "x:1:20: duration is known in \"return and unwind\" only\n"
+                                       "entry:f { @a = sum(duration) }\n                   ^~~~~~~~\n"},
+    {"offset:f+4 in g { }", "x:1:12: this is a place within a function, whoever calls that\noffset:f+4 in g { }\n"
+                            "           ^~\n"},
     {"end { printf(\"%d\", tid) }",
      "x:1:20: tid is known in \"entry and return\" only\nend { printf(\"%d\", tid) }\n                   ^~~\n"},
     {"entry:f { @a = sum(1) @b = count() }",
@@ -322,7 +334,7 @@ static const struct {
      "x:1:41: no probe above fills it: did you mean \"@hits\"?\n"
      "entry:f { @hits = count() } end { print(@hit) }\n                                        ^~~~\n"},
     {"timer:1s { @a = sum(u32(8)) }",
-     "x:1:21: the program's memory is read in \"entry\" and \"return\" only\ntimer:1s { @a = sum(u32(8)) }\n"
+     "x:1:21: the program is looked at in \"entry\" and \"return\" only\ntimer:1s { @a = sum(u32(8)) }\n"
      "                    ^~~\n"},
     {"entry:f { @a = sum(1 + ) }", "x:1:24: expected a value, not )\nentry:f { @a = sum(1 + ) }\n"
                                    "                       ^\n"},

@@ -85,6 +85,40 @@ START_TEST(the_longest_way_counts)
              "    takes 6 instructions at most\n"
              "@a: count(), 32 bytes\n"
              "32 bytes are shared with the program for them.\n");
+    explains("offset:m!f+0x1c { @a = count() }", (const struct probe_counts[]){{1, 0}},
+             "whenever it comes to the place 0x1c bytes behind the entry of the one function of \"m!f\":\n"
+             "    changes @a\n"
+             "    takes 6 instructions at most\n"
+             "@a: count(), 32 bytes\n"
+             "32 bytes are shared with the program for them.\n");
+    explains("line:m!f.c:12, line:\"src/g.c:3\" { @a = count() }", (const struct probe_counts[]){{1, 0}, {1, 0}},
+             "whenever it comes to line 12 of f.c, in each function that has code of it, of \"m\", and\n"
+             "whenever it comes to line 3 of src/g.c, in each function that has code of it:\n"
+             "    changes @a\n"
+             "    takes 6 instructions at most\n"
+             "@a: count(), 32 bytes\n"
+             "32 bytes are shared with the program for them.\n");
+    // Where exceptions are thrown and caught is looked at for it.
+    explains("unwind:m!f { @a = count() }", NULL,
+             "whenever it was left, and has not returned, from \"m!f\":\n"
+             "    changes @a\n"
+             "    takes 6 instructions at most\n"
+             "whenever \"libstdc++.so*!__cxa_*throw\" is entered, and\n"
+             "whenever \"libstdc++.so*!_ZSt17rethrow_exception*\" is entered, and\n"
+             "whenever \"libc++abi.so*!__cxa_*throw\" is entered, and\n"
+             "whenever \"libc++abi.so*!_ZSt17rethrow_exception*\" is entered, and\n"
+             "whenever \"libc++.so*!__cxa_*throw\" is entered, and\n"
+             "whenever \"libc++.so*!_ZSt17rethrow_exception*\" is entered, and\n"
+             "whenever \"m!__cxa_*throw\" is entered, and\n"
+             "whenever \"m!_ZSt17rethrow_exception*\" is entered:\n"
+             "    notes that calls further out may be left\n"
+             "whenever \"libstdc++.so*!__cxa_begin_catch\" is entered, and\n"
+             "whenever \"libc++abi.so*!__cxa_begin_catch\" is entered, and\n"
+             "whenever \"libc++.so*!__cxa_begin_catch\" is entered, and\n"
+             "whenever \"m!__cxa_begin_catch\" is entered:\n"
+             "    finds out which calls were left\n"
+             "@a: count(), 32 bytes\n"
+             "32 bytes are shared with the program for them.\n");
     // A number of 64 bits is one instruction that has the room of two.
     explains("entry:f { @a = sum(0x123456789a) }", NULL,
              "whenever \"f\" is entered:\n"

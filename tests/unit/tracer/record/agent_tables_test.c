@@ -46,7 +46,7 @@ int main(int argc, char **argv)
     struct input_image *image;
     struct base_error error = {0};
     if (argc != 2 || input_image_open(argv[1], NULL, 0, 0, NULL, &image, &error) != 0 ||
-        record_tables_begin(&tables, NULL, &error) != 0)
+        record_tables_begin(&tables, NULL, NULL, NULL, &error) != 0)
         return 1;
     asked.build_id_bytes = image->identity_size;
     memcpy(asked.build_id, image->identity, image->identity_size);

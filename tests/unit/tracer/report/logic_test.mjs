@@ -4,6 +4,7 @@ import { Checks } from '../../../support/consumers/consumers.mjs';
 import { expectedOf, pageModule, readPage } from './pages.mjs';
 
 const { aggregate, countInRange, functionTable, matchedShare, searchFunctions, weightsOf } = await pageModule('aggregate');
+const { CounterRows, describeCounter, formatSigned, signedValue, valueAt } = await pageModule('counters');
 const { allocatedBytes, extrasOf, flowsOf } = await pageModule('extras');
 const { formatAmount, formatBytes, formatCount, formatError, formatMoment, formatShare, formatSureShare, formatTime } = await pageModule('format');
 const { Certainty, WeightSums } = await pageModule('certainty');
@@ -11,6 +12,7 @@ const { exactTotal, hotSpots } = await pageModule('hot_spots');
 const { layoutFlame, REST } = await pageModule('flame_layout');
 const { buildSegments, hasStack, slicesOf, BLOCKED, OVERWRITTEN, LOST } = await pageModule('segments');
 const { Pyramid, segmentAt, slicesOfSteps, stepsOf } = await pageModule('timeline_layout');
+const { instantNear } = await pageModule('marks');
 const { groupWaits, innermost, releasesOf, ThreadFinder } = await pageModule('waits');
 const { runAtOnce } = await pageModule('work');
 
@@ -206,6 +208,21 @@ function checkGolden(page) {
     checks.equal([...trace.extras.key.slice(from, to)], [1, 2, 3, 4, 6], 'extras of the wait');
 }
 
+function checkMarks({ trace }) {
+    const [main, worker] = trace.threads, rows = new CounterRows(trace, main), [queue] = rows.counters;
+    checks.equal(rows.counters.map(({ name, time, value }) => [name, time, value]), [['queue', [80e6, 81e6, 82e6], [3, 2 ** 62, 5]]], 'a counter');
+    checks.equal([79e6, 80e6, 81.5e6, 900e6].map((time) => valueAt(queue, time)), [-1, 0, 1, 2], 'its value at a time');
+    checks.equal([signedValue(2 ** 32 - 5, 2 ** 32 - 1), signedValue(5, 0), formatSigned(-1234)], [-5, 5, '−1,234'], 'signs');
+    const at = (time) => rows.at(time, 10, false);
+    checks.equal([at(70e6), at(81.5e6)], [{ name: 'queue' }, { name: 'queue', value: 2 ** 62, from: 81e6, to: 82e6 }], 'what is pointed at');
+    checks.equal(at(500e6).to, trace.lengthNs, 'the last value holds to the end');
+    checks.equal([rows.at(81e6, -1, false), rows.at(81e6, rows.height(false), false)], [null, null], 'above and below is nothing');
+    checks.equal(describeCounter(trace, at(80.5e6)).heading, 'queue: 3', 'in words');
+    checks.equal(new CounterRows(trace, worker).height(true), 0, 'without counters there is no room for them');
+    const instant = (time) => instantNear(trace, main, time, 1e6);
+    checks.equal([instant(75.5e6), instant(77e6)], [{ text: 'instant', time: 75e6 }, null], 'an instant that is pointed at');
+}
+
 function checkSearch(page) {
     const { trace } = page, { sums } = tableOf(page, everything(trace, 'samples'));
     const share = (query) => {
@@ -332,6 +349,7 @@ for (const what of ['golden', 'empty', 'waits', '20000', 'noisy-5000']) {
     checkFlame(page, what);
     if (what === 'golden') {
         checkGolden(page);
+        checkMarks(page);
         checkSearch(page);
     } else if (what === 'waits') {
         checkWaits(page);

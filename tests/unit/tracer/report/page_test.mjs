@@ -166,6 +166,28 @@ async function checkRange() {
     await page.press(' ');
 }
 
+// Counters and instants say what they are when they are pointed at: down the timeline at a time, until something does.
+async function checkPointed() {
+    const box = await page.evaluate(`(() => { const { left, top, width, height } =
+        document.getElementById('timeline-canvas').getBoundingClientRect(); return { left, top, width, height }; })()`);
+    const gutter = 148, tooltip = `document.getElementById('tooltip')`;
+    const pointed = async (ms, wanted) => {
+        for (let y = box.top; y < box.top + Math.min(box.height, 400); y += 4) {
+            await page.send('Input.dispatchMouseEvent', { type: 'mouseMoved', x: box.left + gutter + (box.width - gutter) * ms / 1000, y });
+            await frame();
+            const said = await page.evaluate(`${tooltip}.hidden ? '' : ${tooltip}.textContent`);
+            if (said.startsWith(wanted)) {
+                return said;
+            }
+        }
+        return `nothing says "${wanted}"`;
+    };
+    checks.equal(await pointed(500, 'queue'), 'queue: 5from 0.082 s to 1.000 smain (4242)', 'a counter');
+    checks.equal(await pointed(40, 'queue'), 'queueno value yetmain (4242)', 'before its first value');
+    checks.equal(await pointed(75, 'instant'), 'instantat 0.075 smain (4242)', 'an instant');
+    await picture('counters');
+}
+
 async function checkTheme() {
     const paper = async () => pixel('flame-canvas', 1, 400);
     await page.setDark(false);
@@ -243,6 +265,7 @@ async function golden() {
     await checkKeys();
     await checkChoices();
     await checkRange();
+    await checkPointed();
     await checkTheme();
     await checkContrast();
     await page.mouse('move', 400, 500);
