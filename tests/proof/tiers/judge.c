@@ -208,6 +208,10 @@ static void count_shortcuts(const struct runtime_tier_counts *before)
     judged.remembered += judged.last_remembered;
     judged.without_links += after.without_links - before->without_links;
     judged.last_looked_up = (size_t)(after.looked_up - before->looked_up);
+    judged.link_count = 0;
+    const struct runtime_link_cache *cache = &runtime_thread_self()->links;
+    for (size_t i = 0; i < RUNTIME_LINK_COUNT; i++)
+        judged.link_count += cache->links[i].key != 0;
 }
 
 __attribute__((noinline)) static void walk(struct level *level, unsigned mode, const struct play *play,

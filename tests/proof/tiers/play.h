@@ -146,7 +146,8 @@ struct judged {
     char first_wrong[320];
     // Of the last one that was judged:
     size_t count, last_remembered, last_looked_up, last_kept;
-    bool last_known; // runtime_last_walk knew it
+    size_t link_count; // that the thread has
+    bool last_known;   // runtime_last_walk knew it
     uint32_t reason;
 };
 extern struct judged judged;
