@@ -312,10 +312,8 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             contradict(w, &run, CODE_BAD_INSTRUCTION, pc);
             return;
         }
-        if (w->phase == CODE_PHASE_PUBLISH)
-            code_put_span(w, &run, pc, &in);
-        if (w->phase == CODE_PHASE_JUDGE && f->visit)
-            f->visit(f->context, pc, &in, &w->machine, &run.state);
+        if (w->phase == CODE_PHASE_PUBLISH || (w->phase == CODE_PHASE_JUDGE && w->is_told))
+            code_tell(w, &run, pc, &in);
         w->walked->instructions += w->phase == CODE_PHASE_JUDGE;
         in.conditional |= conditional > 0;
         conditional = in.conditional_next ? in.conditional_next : conditional - (conditional > 0);

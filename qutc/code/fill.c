@@ -69,6 +69,12 @@ static void compare_at_call(void *context, uint32_t pc, const struct code_instru
         filling->is_contradicted = true;
 }
 
+static void forget(void *context)
+{
+    struct filling *filling = context;
+    filling->is_contradicted = false;
+}
+
 // The first instruction that is none of those that fill up, at most `end`.
 static uint32_t behind_padding(const struct code_follower *f, uint32_t pc, uint32_t end)
 {
@@ -405,8 +411,10 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     if (code_follower_init_wanted(f, image, text_start, text_end, stated, rules, &wanted, error) != 0)
         return -1;
     f->context = &filling;
-    if (f->arch->has_exidx)
+    if (f->arch->has_exidx) {
         f->made = compare_at_call;
+        f->forget = forget;
+    }
     if (!code_find_relocated(f, is_little)) {
         code_follower_free(f);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");

@@ -95,14 +95,14 @@ struct code_follower {
     BASE_VECTOR(struct code_kept) kept;
     BASE_VECTOR(struct code_assumption) assumed;
     BASE_VECTOR(uint32_t) disturbed; // where functions begin amid walks that are kept
-    // Told of each instruction of a function that gets spans. NULL: nobody.
+    // Told of each instruction that gets spans, if the walk turns out to be one. NULL: nobody.
     void (*made)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                  const struct code_state *state);
     // Told of each instruction of a walk that a state is known for, instead of spans; with the state NULL of those
     // behind calls of which nothing shows that they come back. NULL: nobody.
     void (*visit)(void *context, uint32_t pc, const struct code_instruction *in, const struct code_machine *machine,
                   const struct code_state *state);
-    void (*forget)(void *context); // with visit: what was told of this walk; it begins anew
+    void (*forget)(void *context); // what was told of this walk; it begins anew. NULL: nobody need
     // With visit: the walk is done, and all that was told of it is to be kept under the number function->kept - 1, the
     // next one each time.
     bool (*keep)(void *context, const struct code_function *function);

@@ -152,6 +152,8 @@ struct code_walk {
     bool is_anew;                               // an element is none: what was scanned because of it is none, either
     bool has_end;                               // a symbol or what is stated says where the function ends
     size_t first_called;                        // of f->called: by this function
+    size_t first_data;                          // of f->data: beside this function's code
+    bool is_told;                               // rules are kept, or somebody is told of them
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
     uint32_t instruction_count, instructions_max;
@@ -199,8 +201,8 @@ static inline void code_run_begin(struct code_run *run, uint32_t from)
 }
 
 // ---- walk.c
-// The rule of an instruction that a block comes to, of the phase PUBLISH; or it is told of, with visit.
-void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in);
+// Of an instruction that a block comes to, of the phases JUDGE and PUBLISH: its rule is kept, or visit told of it.
+void code_tell(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in);
 
 // ---- kept.c
 // Notes what a function that is called is taken for (NULL: for one of which nothing is known). False: no memory.

@@ -35,12 +35,21 @@ static void run_all(struct code_walk *w, enum code_phase phase)
             code_run_block(w, (uint32_t)i);
 }
 
+// What was told of this walk.
+static void forget(struct code_walk *w)
+{
+    w->spans.count = 0;
+    w->span_version = 0;
+    w->f->data.count = w->first_data;
+    if (w->f->forget)
+        w->f->forget(w->f->context);
+}
+
 static void judge(struct code_walk *w)
 {
     w->left_for.count = w->assumed.count = 0;
     code_parts_begin(w);
-    if (w->f->visit)
-        w->f->forget(w->f->context);
+    forget(w);
     run_all(w, CODE_PHASE_JUDGE);
 }
 
@@ -55,7 +64,7 @@ static void walk_once(struct code_walk *w)
 {
     w->again = w->sp_differs = w->has_edges = w->needs_edges = false;
     w->phase = CODE_PHASE_STATES;
-    w->leaders.count = w->queue.count = w->edges.count = w->spans.count = 0;
+    w->leaders.count = w->queue.count = w->edges.count = 0;
     w->machine.tables.count = 0;
     memset(w->machine.restored, 0, sizeof w->machine.restored);
     base_hash_clear(&w->leader_index);
@@ -91,10 +100,10 @@ static void walk_once(struct code_walk *w)
     }
 }
 
-void code_put_span(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in)
+void code_tell(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in)
 {
     const struct code_state *state = &run->state;
-    bool is_reached = code_part_is_reached(w, run);
+    bool is_reached = w->phase == CODE_PHASE_JUDGE || code_part_is_reached(w, run);
     w->walked->doubtful += !is_reached;
     if (w->f->visit) {
         w->f->visit(w->f->context, pc, in, &w->machine, is_reached ? state : NULL);
@@ -213,6 +222,8 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->is_anew = w->has_doubt = false;
     w->has_end = function->end != 0;
     w->first_called = f->called.count;
+    w->first_data = f->data.count;
+    w->is_told = f->visit || f->is_final;
     if (f->decoded)
         f->decoded->next = 0;
 }
@@ -263,14 +274,14 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     walked->scanned = scanned;
     if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
-    w->span_version = 0;
-    bool all_reached = walked->outcome != CODE_FOLLOWED || code_parts_judge(w);
-    if (f->visit && !all_reached) { // what is told is known only now
+    if (walked->outcome != CODE_FOLLOWED)
+        f->data.count = w->first_data;
+    else if (!code_parts_judge(w)) { // what is to be told is known only now
         w->is_lasting = false;
-        f->forget(f->context);
+        forget(w);
+        if (w->is_told)
+            run_all(w, CODE_PHASE_PUBLISH);
     }
-    if (f->visit ? !all_reached : f->is_final)
-        run_all(w, CODE_PHASE_PUBLISH);
     int kept = f->visit && !f->is_final ? code_keep(w, function) : 0;
     take_marks_back(w);
     if (w->no_memory || w->machine.no_memory || kept != 0 || publish(w, function) != 0)
