@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that run, version 5: the memory that the tool and the programs under its probes share. Pure data; the tool
+// Probes that run, version 6: the memory that the tool and the programs under its probes share. Pure data; the tool
 // makes it. Specification: formats/qut_probe.md.
 //
 //   header | image (qut_probe.h) | maps (bytecode/maps.h) | slots of records | masks and callers of each process
@@ -21,7 +21,7 @@
 #define QUT_PROBE_LIVE_MAGIC "QUTPLiv\x01"
 
 enum {
-    QUT_PROBE_LIVE_VERSION = 5,
+    QUT_PROBE_LIVE_VERSION = 6,
     QUT_PROBE_LIVE_PAGE_BYTES = 4096, // each part begins at a multiple of these
     QUT_PROBE_LIVE_MASKS_BYTES = 4 << QUT_CALLS_ID_BITS,
     QUT_PROBE_LIVE_CALLERS_MAX = 1 << 16,
@@ -33,7 +33,8 @@ enum {
 #define QUT_PROBE_LIVE_BYTES_MAX (UINT64_C(1) << 34)
 
 enum qut_probe_live_flag {
-    QUT_PROBE_LIVE_INTERPRETS = 1, // nobody is to make machine code of programs
+    QUT_PROBE_LIVE_INTERPRETS = 1,  // nobody is to make machine code of programs
+    QUT_PROBE_LIVE_TELLS_CALLS = 2, // where programs run, events are written as well (qut_calls.h)
 };
 
 enum qut_probe_live_over { QUT_PROBE_LIVE_OVER_NOT, QUT_PROBE_LIVE_OVER_BEGUN, QUT_PROBE_LIVE_OVER };

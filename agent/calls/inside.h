@@ -20,13 +20,13 @@
 // and asks.
 struct calls_own {
     uint64_t head_bytes;  // written so far. Taken by one instruction
-    uint64_t limit_bytes; // up to there it may write
+    uint64_t limit_bytes; // up to there the stub may write; with probes it never may
     uint64_t ring;        // address of its first event
     uint64_t mask_bytes;
     uint64_t counts; // address of its table
     struct qut_calls_ring *entry;
     uint64_t stuck_events; // 1 + the tail at which a wait for room was in vain; 0: none was
-    uint64_t zero;
+    uint64_t room_bytes;   // up to there it is known that there is room
 };
 static_assert(sizeof(struct calls_own) == 64, "a line of its own");
 static_assert(offsetof(struct calls_own, limit_bytes) == 8, "stub_*.S");
@@ -116,6 +116,7 @@ struct calls_probe {
     uint32_t place_programs;                               // likewise
     uint32_t unwind_programs, throw_marks, catch_marks;    // likewise; without the first the others do nothing
     uint32_t lasting_programs;                             // likewise; when a call of theirs began is kept
+    uint32_t told_programs;                                // likewise; events are written where they run
     bool entry_has_ticks, exit_has_ticks, place_has_ticks; // when that was, is asked there
     struct qut_probe_image image;                          // behind this structure: our own copy
     struct bytecode_maps maps;
@@ -140,8 +141,10 @@ extern struct calls_probe_spent calls_probe_spent;
 extern struct calls_probe *calls_probe; // NULL: events are written
 extern bool calls_has_times;            // granules have the part that probes need
 
-// An entry or an exit, whose event would be `word`. Signal-safe, system calls only.
+// An entry or an exit, whose event is `word`. Signal-safe, system calls only.
 void calls_probe_run(const struct calls_probe *probe, bool is_exit, uint64_t word);
+// The event of an entry or an exit, with the time that it is now. One that has no room is counted. (prepare.c)
+void calls_write_event(bool is_exit, uint64_t word);
 // In a child of fork, by its thread.
 void calls_probe_thread_is_new(void);
 void calls_probe_end(void);
@@ -195,7 +198,7 @@ void calls_trap_go(void *pc, uint64_t thunk);
 // The shadow of `slot` was not known to be there. Whether it is: then the stub looks again. Else the call passes.
 bool calls_prepare_stack(uint64_t slot);
 // There is no room for an event. Whether there is now: then the stub looks again. Else the event is lost, and counted.
-// With probes there never is: their programs run here instead.
+// With probes the stub never writes one: their programs run here, and where they are told of the event is written here.
 bool calls_prepare_room(bool is_exit, uint64_t word);
 // There is no table of counts. As above.
 bool calls_prepare_counts(void);

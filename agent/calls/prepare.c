@@ -160,6 +160,13 @@ static void note_used(uint32_t count)
         continue;
 }
 
+// With probes the stub is to come to us at each call.
+static void set_room(struct calls_own *own, uint64_t tail)
+{
+    own->room_bytes = (tail - QUT_CALLS_SPARE_EVENTS) * sizeof(struct qut_calls_event) + own->mask_bytes + 1;
+    own->limit_bytes = calls_probe ? 0 : own->room_bytes;
+}
+
 static bool take_entry(uint32_t index)
 {
     struct qut_calls_ring *entry = &calls_directory[index];
@@ -176,7 +183,7 @@ static bool take_entry(uint32_t index)
     own->head_bytes = 0;
     own->ring = base + calls_header->rings_offset_bytes + index * calls_header->ring_bytes;
     own->mask_bytes = calls_header->ring_bytes - 1;
-    own->limit_bytes = calls_header->ring_bytes - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
+    set_room(own, 0);
     own->counts = base + calls_header->counts_offset_bytes + index * (calls_header->cell_count * (uint64_t)8);
     note_used(index + 1);
     if (calls_own->ring) // a handler has taken one meanwhile
@@ -214,10 +221,9 @@ static bool find_ring(void)
 
 static bool is_room(struct calls_own *own, uint64_t *tail)
 {
-    const uint64_t room = own->mask_bytes + 1 - QUT_CALLS_SPARE_EVENTS * sizeof(struct qut_calls_event);
     *tail = __atomic_load_n(&own->entry->tail_events, __ATOMIC_ACQUIRE);
-    own->limit_bytes = *tail * sizeof(struct qut_calls_event) + room;
-    return __atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->limit_bytes;
+    set_room(own, *tail);
+    return __atomic_load_n(&own->head_bytes, __ATOMIC_RELAXED) < own->room_bytes;
 }
 
 // For the tracer, which is another process and waits for none of the program's threads.
@@ -237,16 +243,10 @@ static bool wait_for_room(struct calls_own *own, uint64_t tail)
     return false;
 }
 
-bool calls_prepare_room(bool is_exit, uint64_t word)
+static bool find_room(bool is_exit)
 {
     struct calls_own *own = calls_own;
-    const struct calls_probe *probe = __atomic_load_n(&calls_probe, __ATOMIC_ACQUIRE);
     uint64_t tail;
-    if (probe) {
-        if (own != &agents)
-            calls_probe_run(probe, is_exit, word);
-        return false;
-    }
     if (!own->ring) {
         if (own == &agents || !calls_are_ours())
             return false;
@@ -259,6 +259,29 @@ bool calls_prepare_room(bool is_exit, uint64_t word)
         return true;
     add(is_exit ? &own->entry->lost_exits : &own->entry->lost_enters);
     return false;
+}
+
+bool calls_prepare_room(bool is_exit, uint64_t word)
+{
+    const struct calls_probe *probe = __atomic_load_n(&calls_probe, __ATOMIC_ACQUIRE);
+    if (!probe)
+        return find_room(is_exit);
+    if (calls_own != &agents)
+        calls_probe_run(probe, is_exit, word);
+    return false;
+}
+
+// As the stub does it: the place first, then the time, then the word.
+void calls_write_event(bool is_exit, uint64_t word)
+{
+    while (__atomic_load_n(&calls_own->head_bytes, __ATOMIC_RELAXED) >= calls_own->room_bytes)
+        if (!find_room(is_exit))
+            return;
+    struct calls_own *own = calls_own;
+    const uint64_t at = __atomic_fetch_add(&own->head_bytes, sizeof(struct qut_calls_event), __ATOMIC_RELAXED);
+    struct qut_calls_event *event = (struct qut_calls_event *)(own->ring + (at & own->mask_bytes));
+    event->time_ticks = calls_ticks();
+    __atomic_store_n(&event->word, word, __ATOMIC_RELEASE);
 }
 
 bool calls_prepare_counts(void)

@@ -305,6 +305,9 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
     uint64_t *began = (uint64_t *)(slot - calls_distance(calls_machine.times_log2));
     uint64_t fields[QUT_PROBE_FIELD_END]; // those are set that a program claims
     struct host host = {{call}, probe, slot, is_exit, NULL};
+    const bool is_told = (mask & probe->told_programs) != 0;
+    if (is_exit && is_told) // what programs take is not the call's time
+        calls_write_event(true, word);
     if (!is_exit && probe->unwind_programs)
         look_for_left(&host, put_there, qut_calls_word_is_tail(word), ticks);
     if (!is_exit) {
@@ -314,6 +317,8 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
         }
         if (put_there & probe->lasting_programs) // its caller may become known while it runs
             begin_call(probe, slot, id);
+        if (is_told)
+            calls_write_event(false, word);
     } else if (mask & probe->return_programs) {
         fields[QUT_PROBE_RETVAL] = calls_kept_result(slot);
         fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - *began);

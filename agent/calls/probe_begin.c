@@ -52,6 +52,13 @@ static void find_who_wants_ticks(struct calls_probe *probe)
     probe->place_has_ticks = (probe->place_programs & time) != 0;
 }
 
+// Marks are the tool's own affair.
+static uint32_t find_told(const struct calls_probe *probe, uint32_t flags)
+{
+    return flags & QUT_PROBE_LIVE_TELLS_CALLS ? probe->entry_programs | probe->return_programs | probe->unwind_programs
+                                              : 0;
+}
+
 static bool use_image(struct calls_probe *probe, const struct qut_probe_live *live, const void *image)
 {
     probe->image = qut_probe_parts(image);
@@ -65,6 +72,7 @@ static bool use_image(struct calls_probe *probe, const struct qut_probe_live *li
     for (uint32_t i = 0; i < probe->image.header->program_count; i++)
         sort_program(probe, i);
     find_who_wants_ticks(probe);
+    probe->told_programs = find_told(probe, live->flags);
     probe->slots = (uint64_t *)((uintptr_t)probe->live + live->slots_offset_bytes);
     probe->slot_count = live->slot_count;
     probe->slot_words = live->slot_words;

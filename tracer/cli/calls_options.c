@@ -59,8 +59,6 @@ enum {
     ID_NO_CACHE,
 };
 
-enum { RING_BYTES = 4 << 20 };
-
 static const struct cli_argument arguments[] = {
     {"function", "PATTERN", ID_FUNCTION, 0, "these functions; may be said again"},
     {"exclude", "PATTERN", ID_EXCLUDE, 0, "but not these; may be said again"},
@@ -264,7 +262,7 @@ int cli_calls_options_parse(struct calls_options *options, int argc, char **argv
                                       .take = take_option,
                                       .context = options};
     int first;
-    *options = (struct calls_options){.ring_bytes = RING_BYTES};
+    *options = (struct calls_options){.ring_bytes = CALLS_RING_BYTES};
     int status = cli_parse(&parser, argc, argv, &first);
     if (status != CLI_GO_ON)
         return status;

@@ -7,7 +7,7 @@
 #include "tracer/record/record.h"
 #include "tracer/traced/traced.h"
 
-enum { CALLS_RECORD_ARGUMENTS_MAX = 32, CALLS_PATTERNS_MAX = 256 };
+enum { CALLS_RECORD_ARGUMENTS_MAX = 32, CALLS_PATTERNS_MAX = 256, CALLS_RING_BYTES = 4 << 20 };
 
 struct calls_options {
     struct traced_options traced; // its patterns are in `patterns`

@@ -45,6 +45,13 @@ static void say_functions(const struct traced_result *calls, bool is_probe)
         cli_report(stderr, NULL, "not %s: %s", done, refused.text);
 }
 
+// With probes it is known of those alone that are told.
+static bool tells_calls(const struct record_command_options *options)
+{
+    const struct traced_probe *probe = options->calls->probe;
+    return !probe || probe->tells_calls;
+}
+
 static void say_unasked(const struct traced_result *calls)
 {
     if (calls->unasked)
@@ -199,7 +206,7 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
     if (!options->quiet && (calls->functions || (is_probe && calls->processes))) {
         if (calls->functions || !calls->places)
             say_functions(calls, is_probe);
-        if (!is_probe)
+        if (tells_calls(options))
             say_calls(calls);
         if (!is_probe)
             say_children(calls);
@@ -227,10 +234,13 @@ bool cli_calls_summary(const struct record_command_options *options, const struc
         is_whole &= say_leasts(options->calls, calls);
     }
     if (calls->lost_enters + calls->lost_exits) {
-        cli_report(stderr, options->path,
-                   "%s entries and %s exits were lost: they came faster than they could be written. --wait loses none, "
-                   "--buffer has more room, --thin, --budget or -x takes calls away of functions that are called most",
-                   base_quantity_count(calls->lost_enters).text, base_quantity_count(calls->lost_exits).text);
+        cli_report(
+            stderr, options->path,
+            "%s entries and %s exits were lost: they came faster than they could be written. --wait loses none%s",
+            base_quantity_count(calls->lost_enters).text, base_quantity_count(calls->lost_exits).text,
+            is_probe ? ""
+                     : ", --buffer has more room, --thin, --budget or -x takes calls away of functions that are "
+                       "called most");
         is_whole = false;
     }
     if (calls->not_put_back)

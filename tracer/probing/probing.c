@@ -47,7 +47,8 @@ static void lay_out(struct probing *probing)
     live->base_ticks = traced_ticks();
     live->base_ns = base_clock_now_ns();
     live->budget_permille = probing->options.budget_permille;
-    live->flags = probing->options.interprets ? QUT_PROBE_LIVE_INTERPRETS : 0;
+    live->flags = (probing->options.interprets ? (uint32_t)QUT_PROBE_LIVE_INTERPRETS : 0) |
+                  (probing->options.tells_calls ? (uint32_t)QUT_PROBE_LIVE_TELLS_CALLS : 0);
     for (size_t i = 0; i < script->places.count; i++)
         if (script->places.items[i].caller)
             live->called_programs |= UINT32_C(1) << script->places.items[i].program;
@@ -174,6 +175,7 @@ struct probing *probing_begin(const struct probing_options *options, struct base
     probing->options = *options;
     probing->running = options->form == PROBING_PROMETHEUS ? options->said : options->out;
     probing->memory.memory_fd = -1;
+    probing->memory.tells_calls = options->tells_calls;
     pthread_mutex_init(&probing->memory.lock, NULL);
     probing_stacks_begin(probing);
     probing->image = qut_probe_parts(script->image);

@@ -33,6 +33,7 @@ struct probing_options {
     struct probe_stacks *live; // knows some stacks before the end; asked by a thread of ours. NULL: nobody
     uint32_t budget_permille;  // of each process's processor time; 0: none
     bool interprets;           // no process makes machine code of its programs
+    bool tells_calls;          // of probed functions calls are events as well
     void (*say_over)(const struct probing_over *over); // once, by a thread of ours; with a budget only
     uint64_t every_ns;                                 // values of maps for a trace, so often; 0: nobody wants them
 };

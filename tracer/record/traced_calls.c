@@ -11,6 +11,7 @@
 #include "formats/qut_calls.h"
 #include "tracer/record/endpoint.h"
 #include "tracer/record/inside.h"
+#include "tracer/traced/probe.h"
 
 static void note_failure(struct recorder *recorder, const char *text)
 {
@@ -257,7 +258,8 @@ void recorder_calls_append(struct recorder *recorder)
         struct base_error error = {0};
         next = reversed->next;
         char text[256];
-        if (recorder->options->calls->probe) // programs run there, and no call is told
+        const struct traced_probe *probe = recorder->options->calls->probe;
+        if (probe && !probe->tells_calls) // programs run there, and no call is told
             unlink(reversed->path);
         else if (record_output_append(&recorder->output, reversed->path, &error) != 0)
             note_failure(recorder, base_error_text(&error, text, sizeof text));

@@ -43,6 +43,7 @@ struct traced_probe {
     size_t asked_count;
     const struct traced_place *places;
     size_t place_count;
+    bool tells_calls; // events are written as well, where programs run at entries and exits
     pthread_mutex_t lock;
     uint64_t end_bytes; // of the memory, with all masks so far
 };

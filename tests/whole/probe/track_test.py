@@ -325,7 +325,7 @@ def check_full_disk():
         return
     try:
         with open("full/filler", "wb") as file:
-            file.write(bytes(48 << 10))
+            file.write(bytes(60 << 10))
         done = run("probe", "--json", "--every", "10", "-o", "full/t", "-e", f'{WORK} {{ @n = count(); @[arg0 & 63] = count() }}'
                    'timer:1ms { printf("%d\\n", time) }', SUBJECT, "4", "400000", "0")
         expect(f"exit status ({done.stderr})", done.returncode, 7) # the command's own

@@ -305,6 +305,7 @@ static int probe(struct work *work, int argc, char **argv)
                                             .said = stderr,
                                             .budget_permille = work->options.budget_permille,
                                             .interprets = work->options.interprets,
+                                            .tells_calls = work->options.tells_calls,
                                             .say_over = say_over,
                                             .every_ns = work->output.path ? every_ns(&work->options) : 0,
                                             .live = cli_probe_takes_stacks(&work->script) ? &live.stacks : NULL,

@@ -46,7 +46,8 @@ static const char help[] =
     "end.\n"
     "\n"
     "With -o a trace is left as qut record leaves one, with the maps' values as counters beside its samples, for\n"
-    "qut report and qut export: of a map with many keys those of the 16 greatest.\n\n"
+    "qut report and qut export: of a map with many keys those of the 16 greatest. --calls puts each call of the\n"
+    "probed functions there as well, whatever conditions say.\n\n"
     "Example: qut probe -e 'entry:libc.so*!open* { @[str(arg0), str(arg1)] = count() }' -p $(pgrep -n redis-server)\n"
     "         qut probe -f slow-calls -a 'libc.so*!read' -a 1ms -- COMMAND\n"
     "         qut probe -o slow.qtrace -e 'entry:libc.so*!malloc { @bytes = sum(arg0) }' -- COMMAND\n";
@@ -54,8 +55,8 @@ static const char help[] =
 static const char statuses[] =
     "\nExit status: COMMAND's own (128 + N where signal N ended it); 1 where that is 0 and a place fitted no function\n"
     "of any file that was loaded, a process was not probed, records of printf had no room, stacks were shown by\n"
-    "numbers whose frames cannot be told, places within functions cannot be probed, probes were over --budget, or\n"
-    "not all could be written to -o FILE;\n"
+    "numbers whose frames cannot be told, places within functions cannot be probed, probes were over --budget, calls\n"
+    "had no room, or not all could be written to -o FILE;\n"
     "127 COMMAND was not found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage,\n"
     "a mistake in SCRIPT, or a process that cannot be probed.\n"
     "With --explain: 0 ok; 2 as above. With --list and --functions as qut trace --list.\n"
@@ -74,6 +75,8 @@ enum {
     ID_JSON,
     ID_PROMETHEUS,
     ID_EVERY,
+    ID_CALLS,
+    ID_WAIT,
     ID_SAMPLES,
     ID_EXPLAIN,
     ID_LIST,
@@ -102,6 +105,9 @@ static const struct cli_argument arguments[] = {
     {"output", "FILE", ID_OUTPUT, 0,
      "a trace as of qut record: samples, and beside them maps as counters, and what printf says as instants"},
     {"every", "MS", ID_EVERY, 0, "with -o: milliseconds from one look at the maps to the next (default: 100)"},
+    {"calls", NULL, ID_CALLS, 0, "with -o: also each call of the functions that are probed, as qut trace records them"},
+    {"wait", NULL, ID_WAIT, 0,
+     "with --calls: a thread whose calls have no room waits; else those are lost, and counted"},
     {"samples", "HZ", ID_SAMPLES, 0, "with -o: samples a second of each thread that runs (default: 1000; 0: none)"},
     {"explain", NULL, ID_EXPLAIN, 0,
      "say in plain words what SCRIPT would do; starts nothing. With a COMMAND or -p also of how many functions"},
@@ -181,6 +187,8 @@ static int take_option(void *context, int id, const char *value)
     case ID_PROMETHEUS: options->prometheus = true; return 0;
     case ID_OUTPUT: options->output = value; return 0;
     case ID_EVERY: return take_every(options, value);
+    case ID_CALLS: options->tells_calls = true; return 0;
+    case ID_WAIT: options->calls.traced.waits_for_room = true; return 0;
     case ID_SAMPLES: options->samples = value; return 0;
     case ID_EXPLAIN: options->explain = true; return 0;
     case ID_LIST: return take_listed(options, value);
@@ -197,6 +205,18 @@ static int refuse(const char *name, const char *why)
 {
     cli_report(stderr, name, "%s", why);
     return cli_usage_error("probe");
+}
+
+// Without calls rings are never written to.
+static int take_calls(struct probe_options *options)
+{
+    if (options->tells_calls && !options->output)
+        return refuse("--calls", "needs -o FILE");
+    if (options->calls.traced.waits_for_room && !options->tells_calls)
+        return refuse("--wait", "needs --calls");
+    if (options->tells_calls)
+        options->calls.ring_bytes = CALLS_RING_BYTES;
+    return CLI_GO_ON;
 }
 
 // Of the recording; without -o nothing of it is kept, and it has no samples.
@@ -253,5 +273,6 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
         return refuse(calls->command[0], "a COMMAND and -p PID: not both");
     if (calls->pid && cli_calls_pass(calls, "--inject", NULL) != 0)
         return CLI_BAD;
-    return pass_samples(options);
+    const int status_of_calls = take_calls(options);
+    return status_of_calls == CLI_GO_ON ? pass_samples(options) : status_of_calls;
 }

@@ -13,6 +13,7 @@ struct probe_options {
     bool json, prometheus, quiet;
     const char *output;         // the recording and the script's values are kept there; NULL: they are not
     uint32_t every_ms;          // values go there so often; 0: not said
+    bool tells_calls;           // calls of probed functions go there
     const char *samples;        // a second, of each thread; NULL: not said
     uint32_t budget_permille;   // 0: none
     bool interprets;            // no machine code
