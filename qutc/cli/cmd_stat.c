@@ -31,7 +31,6 @@ static void print_json_times(struct base_json *json, const struct cli_loaded *lo
     base_json_number(json, "damaged_parts", image->damage_count);
     base_json_number(json, "functions_in_holes", loaded->stats.code.functions);
     base_json_number(json, "functions_followed", loaded->stats.code.followed);
-    base_json_number(json, "code_bytes", loaded->stats.code.code_bytes);
     base_json_number(json, "data_among_code_bytes", loaded->stats.code.data_bytes);
     base_json_bool(json, "following_was_cut", loaded->stats.code.is_cut);
     base_json_real(json, "open_ms", milliseconds(loaded->open_time_ns), 3);
@@ -65,10 +64,14 @@ static void print_json(const char *name, const struct cli_loaded *loaded, const 
         base_json_real(&json, "share", (double)loaded->file.size / (double)source.bytes, 4);
     base_json_number(&json, "text_bytes", header->text_size);
     base_json_number(&json, "covered_bytes", coverage->rule_bytes);
-    base_json_number(&json, "from_code_bytes", coverage->code_bytes);
+    base_json_number(&json, "from_code_bytes", coverage->from_code_bytes);
     base_json_number(&json, "doubtful_bytes", coverage->doubtful_bytes);
     base_json_number(&json, "refused_bytes", coverage->refused_bytes);
     base_json_number(&json, "hole_bytes", coverage->hole_bytes);
+    if (coverage->code_bytes) {
+        base_json_number(&json, "code_bytes", coverage->code_bytes);
+        base_json_number(&json, "padding_bytes", coverage->padding_bytes);
+    }
     base_json_open(&json, "refused_by_reason", '{');
     for (unsigned i = 0; i < QUT_REFUSAL_END; i++)
         if (coverage->refused[i].bytes)
@@ -143,14 +146,17 @@ static void print_text(const char *name, const struct cli_loaded *loaded, const 
     fprintf(output, "  text      %" PRIu64 " bytes: %.2f%% with a rule, %.2f%% refused, %.2f%% holes\n",
             header->text_size, percent(coverage->rule_bytes, header->text_size),
             percent(coverage->refused_bytes, header->text_size), percent(coverage->hole_bytes, header->text_size));
-    if (coverage->code_bytes)
-        fprintf(output, "            %.2f%% by what the code does\n", percent(coverage->code_bytes, header->text_size));
-    uint64_t code_bytes = loaded->stats.code.code_bytes - loaded->stats.code.data_bytes;
-    if (loaded->stats.code.data_bytes)
+    if (coverage->from_code_bytes)
+        fprintf(output, "            %.2f%% by what the code does\n",
+                percent(coverage->from_code_bytes, header->text_size));
+    uint64_t other_bytes = loaded->stats.code.data_bytes + coverage->padding_bytes;
+    uint64_t code_bytes = coverage->code_bytes - other_bytes;
+    if (other_bytes)
         fprintf(output,
-                "            %" PRIu64 " bytes of it are code, without %" PRIu64
+                "            %" PRIu64 " bytes of it are code, without %" PRIu64 " that fill up and %" PRIu64
                 " that code loads or jumps by: %.2f%% of them with a rule\n",
-                code_bytes, loaded->stats.code.data_bytes, percent(coverage->rule_bytes, code_bytes));
+                code_bytes, coverage->padding_bytes, loaded->stats.code.data_bytes,
+                percent(coverage->rule_bytes, code_bytes));
     if (coverage->doubtful_bytes)
         fprintf(output, "            %.2f%% doubtful: the code says otherwise\n",
                 percent(coverage->doubtful_bytes, header->text_size));
@@ -174,7 +180,7 @@ static int stat_one(struct cli_batch *batch, size_t index, FILE *output, uint64_
     struct cli_coverage coverage;
     if (cli_load(batch->options, &batch->inputs, index, &loaded, error) != 0)
         return CLI_FAILED;
-    cli_coverage(&loaded.file.table, &coverage);
+    cli_coverage(&loaded.file.table, loaded.image, &coverage);
     if (batch->options->json)
         print_json(batch->inputs.items[index].name, &loaded, &coverage, output);
     else

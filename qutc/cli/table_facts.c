@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cli/table_facts.h"
 
+#include "qutc/code/padding.h"
+
 struct cli_source cli_source(const struct qut_table_header *header)
 {
     uint64_t eh_bytes = (uint64_t)header->eh_frame_bytes + header->eh_frame_hdr_bytes;
@@ -19,9 +21,21 @@ struct cli_source cli_source(const struct qut_table_header *header)
     return (struct cli_source){"", 0};
 }
 
-void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage)
+static uint64_t code_bytes_of(const struct qut_table *table, const struct input_image *image)
 {
-    *coverage = (struct cli_coverage){0};
+    uint64_t text_end = table->text_start + table->header->text_size, bytes = 0;
+    for (unsigned i = 0; i < image->code_count; i++) {
+        uint64_t start = image->code[i].start, end = image->code[i].end;
+        start = start > table->text_start ? start : table->text_start;
+        end = end < text_end ? end : text_end;
+        bytes += start < end ? end - start : 0;
+    }
+    return bytes;
+}
+
+void cli_coverage(const struct qut_table *table, const struct input_image *image, struct cli_coverage *coverage)
+{
+    *coverage = (struct cli_coverage){.code_bytes = image ? code_bytes_of(table, image) : 0};
     struct qut_rule rule;
     uint64_t end = 0;
     unsigned last_reason = QUT_REFUSED_NOT;
@@ -30,10 +44,11 @@ void cli_coverage(const struct qut_table *table, struct cli_coverage *coverage)
         unsigned reason = QUT_REFUSED_NOT;
         if (rule.kind == QUT_RULE_FRAME) {
             coverage->rule_bytes += bytes;
-            coverage->code_bytes += rule.origin == QUT_RULE_FROM_CODE ? bytes : 0;
+            coverage->from_code_bytes += rule.origin == QUT_RULE_FROM_CODE ? bytes : 0;
             coverage->doubtful_bytes += rule.origin == QUT_RULE_DOUBTFUL ? bytes : 0;
         } else if (rule.kind == QUT_RULE_HOLE) {
             coverage->hole_bytes += bytes;
+            coverage->padding_bytes += image ? code_padding_bytes(image, pc, end) : 0;
         } else {
             coverage->refused_bytes += bytes;
             reason = rule.reason < QUT_REFUSAL_END ? rule.reason : QUT_REFUSED_NOT;

@@ -75,25 +75,6 @@ static void forget(void *context)
     filling->is_contradicted = false;
 }
 
-// The first instruction that is none of those that fill up, at most `end`.
-static uint32_t behind_padding(const struct code_follower *f, uint32_t pc, uint32_t end)
-{
-    struct code_instruction in;
-    bool was_zero = false;
-    while (pc < end && !(f->marks && f->marks[pc] & CODE_MARK_POINTED)) {
-        // Zeros are instructions, too, of x86: no function begins with them.
-        struct base_bytes bytes = input_image_some(f->image, f->text_start + pc, 2);
-        was_zero = bytes.size >= 1 && bytes.data[0] == 0 && (was_zero || (bytes.size >= 2 && bytes.data[1] == 0));
-        if (was_zero)
-            pc++;
-        else if (code_read(f, pc, &in) && in.is_padding)
-            pc += in.size_bytes;
-        else
-            break;
-    }
-    return pc < end ? pc : end;
-}
-
 // The part of a hole from pc on that belongs to no function yet; false: there is none. `spans` are sorted.
 struct gap {
     uint32_t start, end;
@@ -161,7 +142,7 @@ static uint64_t find_work(struct filling *filling)
     uint32_t end = 0;
     for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size; pc = end) {
         while (!is_surely_padding(pc, end) && (pc = next_code(f, pc)) < end) { // what lies between sections is data
-            uint32_t start = behind_padding(f, pc, end);
+            uint32_t start = code_behind_padding(f, pc, end);
             pc = start;
             while (pc < end && code_is_executable(f, pc))
                 pc += 1u << f->arch->pc_shift;
@@ -251,7 +232,7 @@ static int try_gap(struct filling *filling, struct gap gap)
             filling->counts->is_cut = true;
             break;
         }
-        pc = gap.pointed_only ? code_next_pointed(f, pc, gap.end) : behind_padding(f, pc, gap.end);
+        pc = gap.pointed_only ? code_next_pointed(f, pc, gap.end) : code_behind_padding(f, pc, gap.end);
         bool has_mode = f->arch->has_thumb && !gap.pointed_only;
         bool is_pointed = pc < gap.end && f->marks[pc] & CODE_MARK_POINTED && !has_mode;
         // What a function may go on in is no other's begin: where that returned, the first would not have been
@@ -400,8 +381,6 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
                                        .text_size = (uint32_t)(text_end - text_start)};
     if (extent == CODE_FILL_IF_MUCH && !may_be_much(&filling))
         return 0;
-    for (unsigned i = 0; i < image->code_count; i++)
-        counts->code_bytes += common_bytes(&image->code[i], text_start, text_end);
     uint64_t work_bytes = find_work(&filling);
     if (!work_bytes)
         return 0;

@@ -33,8 +33,7 @@ struct code_fill_counts {
     uint64_t followed;  // of them
     uint64_t outcomes[CODE_OUTCOME_END];
     uint64_t doubtful;   // instructions of followed ones behind calls of which nothing shows that they come back: holes
-    uint64_t code_bytes; // of the text: what sections say is code
-    uint64_t data_bytes; // of them what followed code loads from beside itself or jumps by, which has no rule
+    uint64_t data_bytes; // among code: what followed code loads from beside itself or jumps by, which has no rule
     bool is_cut;         // too much was looked at in vain, and the rest not at all
 };
 

@@ -9,12 +9,13 @@
 #include "qutc/input/image.h"
 #include "qutc/input/symbol_sections.h"
 
-// Of one function; the smaller ones of what only may be one.
+// Of one function. Each walk of it that begins anew knows of one more call or element that it is none: short walks may
+// be more.
 enum {
     CODE_INSTRUCTIONS_MAX = 1 << 16,
-    CODE_GUESS_INSTRUCTIONS_MAX = 1 << 16,
     CODE_WALKS_MAX = 64,
-    CODE_GUESS_WALKS_MAX = 64,
+    CODE_SHORT_WALKS_MAX = 512,
+    CODE_SHORT_WALKS_INSTRUCTIONS = 1 << 19, // of all of them together
     CODE_VISITS_MAX = 200
 };
 
@@ -156,7 +157,7 @@ struct code_walk {
     bool is_told;                               // rules are kept, or somebody is told of them
     BASE_VECTOR(struct code_span) spans;
     BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
-    uint32_t instruction_count, instructions_max;
+    uint32_t instruction_count;
     bool is_unwanted;       // only what it calls and goes on in is
     bool goes_on_in_wanted; // jumps to a function that is to be followed
     struct qut_rule outermost;
@@ -232,6 +233,10 @@ static inline bool code_is_open_yet(const struct code_function *function)
 
 uint32_t code_next_start(const struct code_follower *f, uint32_t pc);    // of the function behind it
 uint32_t code_start_at_most(const struct code_follower *f, uint32_t pc); // of the last one at it or before; 0: none
+
+// ---- padding.c
+// The first instruction that is none of those that fill up, at most `end`.
+uint32_t code_behind_padding(const struct code_follower *f, uint32_t pc, uint32_t end);
 
 // ---- pointed.c
 bool code_is_executable(const struct code_follower *f, uint32_t pc);

@@ -208,7 +208,7 @@ uint64_t code_address(struct code_walk *w, uint64_t vaddr, unsigned mode, uint32
 bool code_scan(struct code_walk *w, uint32_t pc)
 {
     bool is_new = scan_later(w, pc);
-    while (w->to_scan.count && !w->no_memory && w->instruction_count < w->instructions_max)
+    while (w->to_scan.count && !w->no_memory && w->instruction_count < CODE_INSTRUCTIONS_MAX)
         scan_block(w, w->to_scan.items[--w->to_scan.count]);
     return is_new;
 }

@@ -72,7 +72,7 @@ static void walk_once(struct code_walk *w)
     code_scan(w, w->start);
     if (w->jumps.count)
         code_scan_tables(w);
-    if (w->instruction_count >= w->instructions_max)
+    if (w->instruction_count >= CODE_INSTRUCTIONS_MAX)
         code_give_up(w, CODE_TOO_LARGE, w->start);
     struct code_run entry;
     code_run_begin(&entry, 0);
@@ -208,7 +208,6 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->outermost.ra.how = QUT_REG_UNDEFINED;
     w->extent_end = code_next_start(f, function->pc);
     w->instruction_count = 0;
-    w->instructions_max = function->found == CODE_FOUND_GAP ? CODE_GUESS_INSTRUCTIONS_MAX : CODE_INSTRUCTIONS_MAX;
     w->goes_on_in_wanted = false;
     w->is_unwanted = f->is_wanted && !f->is_wanted(f->wanted_context, function->pc);
     w->no_memory = w->machine.no_memory = false;
@@ -260,7 +259,7 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     struct code_walk *w = f->walk;
     uint32_t pc = function->pc;
     begin(w, function, walked);
-    bool is_guess = function->found == CODE_FOUND_GAP;
+    bool is_guess = function->found == CODE_FOUND_GAP, is_over = false;
     unsigned walks = 0;
     uint64_t scanned = 0;
     do {
@@ -268,7 +267,9 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
             begin_anew(w);
         walk_once(w);
         scanned += w->instruction_count;
-    } while (w->again && !w->no_memory && ++walks < (is_guess ? CODE_GUESS_WALKS_MAX : CODE_WALKS_MAX));
+        is_over = ++walks >= CODE_WALKS_MAX &&
+                  (is_guess || walks >= CODE_SHORT_WALKS_MAX || scanned >= CODE_SHORT_WALKS_INSTRUCTIONS);
+    } while (w->again && !w->no_memory && !is_over);
     if (w->again)
         code_give_up(w, CODE_TOO_LARGE, pc);
     walked->scanned = scanned;

@@ -116,7 +116,8 @@ def behind_calls(qutc, compiler, folder):
 
 # As assemblers of vector code write them: jumps by the trailing zeros of a width, so that nothing bounds the index and the
 # first elements stand before the table; the tables of all functions one behind the other; the rest of a function behind
-# another's begin. What is said of them here is the truth that code has to prove.
+# another's begin; fifty tables of one function, of which a hundred elements have to be found to be none, a walk for each.
+# What is said of them here is the truth that code has to prove.
 TABLES = """
 .macro begin name
 .p2align 4
@@ -220,6 +221,39 @@ pop %rbx
 .endr
 ret
 end
+.globl many_tables
+.type many_tables, @function
+begin many_tables
+lea fourth(%rip), %rax
+.macro jumps_by number, depth
+.if \\depth
+push %rbx
+.cfi_adjust_cfa_offset 8
+.cfi_offset %rbx, -16
+.endif
+test %esi, %esi
+je first_\\number
+movslq 8*\\number(%rax, %rdx, 4), %rcx
+add %rax, %rcx
+jmp *%rcx
+first_\\number: inc %edi
+second_\\number: dec %edi
+.if \\depth
+pop %rbx
+.cfi_adjust_cfa_offset -8
+.cfi_restore %rbx
+.endif
+.endm
+.set number, 0
+.altmacro
+.rept 25
+jumps_by %number, 0
+.set number, number + 1
+jumps_by %number, 1
+.set number, number + 1
+.endr
+ret
+end
 .section .rodata
 .long 0x1234567, 0x7654321
 .set first, . - 8
@@ -228,6 +262,15 @@ end
 .long 3b - second, 4b - second, 6b - second, 7b - second
 .set third, .
 .long 8b - third, 9b - third
+.macro leads_to number
+.long first_\\number - fourth, second_\\number - fourth
+.endm
+.set number, 0
+fourth:
+.rept 50
+leads_to %number
+.set number, number + 1
+.endr
 .data
 """
 
@@ -242,7 +285,7 @@ def tables(qutc, compiler, folder):
                    stderr=subprocess.DEVNULL)
     truth, filled = rows(qutc, stated, "--no-fill"), rows(qutc, bare)
     text = subprocess.run(["nm", stated], capture_output=True, text=True, check=True).stdout
-    start_of = {match[2]: int(match[1], 16) for match in re.finditer(r"^([0-9a-f]+) t (\w+)$", text, re.MULTILINE)}
+    start_of = {match[2]: int(match[1], 16) for match in re.finditer(r"^([0-9a-f]+) [tT] (\w+)$", text, re.MULTILINE)}
     good = True
     for start, end, rule in truth:
         for pc in range(start, end):
@@ -488,6 +531,25 @@ def bounded(qutc, compiler, folder):
     return True
 
 
+def padding(qutc, compiler, folder):
+    """What fills up is told from code that has no rule."""
+    path = os.path.join(folder, "padding")
+    with open(path + ".s", "w", encoding="ascii") as file:
+        for name, code in ("first", "ret"), ("unproven", "1: pause\njmp 1b"), ("last", "ret"):
+            described = name != "unproven"
+            file.write(f".p2align 6\n{name}:\n" + ".cfi_startproc\n" * described + code + "\n" +
+                       ".cfi_endproc\n" * described)
+        file.write('.section .note.GNU-stack,"",@progbits\n')
+    subprocess.run(compiler + ["-shared", "-nostdlib", "-o", path, path + ".s"], check=True)
+    [stat] = json.loads(subprocess.run([qutc, "stat", "--json", path], capture_output=True, text=True).stdout)
+    # Only at a hole's begin: what stands behind other code may be of that.
+    expected = {"text_bytes": 129, "code_bytes": 129, "covered_bytes": 2, "hole_bytes": 127, "padding_bytes": 63}
+    if any(stat[key] != value for key, value in expected.items()):
+        print(f"padding: {[(key, stat[key]) for key in expected]}, should be {expected}")
+        return False
+    return True
+
+
 def main():
     if platform.machine() != "x86_64":
         print("SKIP: the code is of x86-64")
@@ -507,6 +569,7 @@ def main():
         failed += not ends(qutc, compiler, folder, ENDS)
         failed += not ends(qutc, compiler, folder, ENDS + ENDS_OF_OWN)
         failed += not bounded(qutc, compiler, folder)
+        failed += not padding(qutc, compiler, folder)
         path = os.path.join(folder, "holes")
         with open(path + ".s", "w", encoding="ascii") as file:
             for name, code in HOLES.items():
