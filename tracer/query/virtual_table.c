@@ -69,22 +69,25 @@ static int disconnect_table(sqlite3_vtab *table)
 
 // ---- which way is the best
 
+// Rows are given by trace, then by number; those of stacks as stacks hang together, each with its frames in order.
 static bool is_sorted_so(const struct table *table, const sqlite3_index_info *info, int plan)
 {
+    enum { NOTHING = -2 };
     const int number = number_column(table->source.table);
-    int wanted = TABLES_TRACE;
-    if (plan & BY_TRACE || table->source.traces->count == 1)
-        wanted = number;
+    const bool is_one_trace = plan & BY_TRACE || table->source.traces->count == 1;
+    const int second = table->source.table != TABLES_STACKS ? number
+                       : plan & BY_NUMBER                   ? (int)TABLES_STACKS_DEPTH
+                                                            : NOTHING;
+    int next = is_one_trace ? second : TABLES_TRACE;
     for (int i = 0; i < info->nOrderBy; i++) {
+        const int column = info->aOrderBy[i].iColumn;
         if (info->aOrderBy[i].desc)
             return false;
-        if (info->aOrderBy[i].iColumn == TABLES_TRACE && wanted == number && i == 0)
-            continue; // one trace
-        if (info->aOrderBy[i].iColumn != wanted)
+        if ((column == TABLES_TRACE && is_one_trace) || (column == number && plan & BY_NUMBER))
+            continue; // the same in all rows
+        if (column != next)
             return false;
-        wanted = wanted == TABLES_TRACE                                     ? number
-                 : table->source.table == TABLES_STACKS && wanted == number ? (int)TABLES_STACKS_DEPTH
-                                                                            : -2;
+        next = next == TABLES_TRACE ? second : NOTHING;
     }
     return info->nOrderBy > 0;
 }

@@ -127,7 +127,7 @@ struct tables_row tables_row_at(const struct tables *tables, enum tables_table t
         row.thread = thread_of(&tables->selection.trace, number);
     if (table == TABLES_STACKS) {
         row.stack = (uint32_t)last_before(tables->first_row, tables->stack_count, number);
-        row.node = tables->stacks[row.stack];
+        row.node = tables->stacks[row.stack].node;
         while (row.depth < number - tables->first_row[row.stack])
             to_outer(tables, &row);
     }
@@ -145,7 +145,7 @@ void tables_row_next(const struct tables *tables, struct tables_row *row)
         return;
     to_outer(tables, row);
     if (row->number == tables->first_row[row->stack + 1] && ++row->stack < tables->stack_count) {
-        row->node = tables->stacks[row->stack];
+        row->node = tables->stacks[row->stack].node;
         row->inlined = row->depth = 0;
     }
 }
@@ -155,11 +155,12 @@ uint64_t tables_stack_rows(const struct tables *tables, int64_t stack, uint64_t 
     size_t low = 0, high = tables->stack_count;
     while (high - low > 1) {
         const size_t middle = low + (high - low) / 2;
-        *(tables->stacks[middle] <= stack ? &low : &high) = middle;
+        *(tables->by_number[middle].number <= stack ? &low : &high) = middle;
     }
-    const bool is_there = high && tables->stacks[low] == stack;
-    *count = is_there ? tables->first_row[low + 1] - tables->first_row[low] : 0;
-    return is_there ? tables->first_row[low] : 0;
+    const bool is_there = high && tables->by_number[low].number == stack;
+    const uint64_t *first = &tables->first_row[is_there ? tables->by_number[low].stack : 0];
+    *count = is_there ? first[1] - first[0] : 0;
+    return is_there ? first[0] : 0;
 }
 
 const uint32_t *tables_samples_by_stack(struct tables *tables)
@@ -168,18 +169,22 @@ const uint32_t *tables_samples_by_stack(struct tables *tables)
     if (tables->by_stack)
         return tables->by_stack;
     uint32_t *by_stack = malloc((trace->sample_count + 1) * sizeof *by_stack);
-    size_t *first = calloc(trace->node_count + 2, sizeof *first);
-    if (by_stack && first) {
+    uint32_t *rank = calloc(tables->stack_count + 1, sizeof *rank); // of stack_of: its place among numbers
+    size_t *first = calloc(tables->stack_count + 2, sizeof *first);
+    if (by_stack && rank && first) {
+        for (uint32_t i = 0; i < tables->stack_count; i++)
+            rank[tables->by_number[i].stack + 1] = i + 1;
         for (size_t i = 0; i < trace->sample_count; i++)
-            first[trace->samples[i].node + 1]++;
-        for (size_t node = 0; node < trace->node_count; node++)
-            first[node + 1] += first[node];
+            first[rank[tables->stack_of[trace->samples[i].node]] + 1]++;
+        for (size_t i = 0; i < tables->stack_count; i++)
+            first[i + 1] += first[i];
         for (size_t i = 0; i < trace->sample_count; i++)
-            by_stack[first[trace->samples[i].node]++] = (uint32_t)i;
+            by_stack[first[rank[tables->stack_of[trace->samples[i].node]]]++] = (uint32_t)i;
         tables->by_stack = by_stack;
     } else {
         free(by_stack);
     }
+    free(rank);
     free(first);
     return tables->by_stack;
 }
@@ -248,13 +253,19 @@ static int64_t fd_of(const struct trace *trace, const struct trace_sample *sampl
     return sample->extra_count && trace_extra(trace, sample, QUT_TRACE_EXTRA_FD, &value) ? (int32_t)value : -1;
 }
 
+static int64_t stack_number(const struct tables *tables, uint32_t node)
+{
+    const uint32_t stack = tables->stack_of[node];
+    return stack ? tables->stacks[stack - 1].number : 0;
+}
+
 static int64_t samples_number(const struct tables *tables, const struct tables_row *row, unsigned column)
 {
     const struct trace *trace = &tables->selection.trace;
     const struct trace_sample *sample = &trace->samples[row->item];
     const uint64_t *weights = tables->selection.weights[row->item];
     switch (column) {
-    case SAMPLES_STACK: return sample->node;
+    case SAMPLES_STACK: return stack_number(tables, sample->node);
     case SAMPLES_PID: return (int32_t)tables->threads[row->thread].pid;
     case SAMPLES_TID: return (int32_t)tables->threads[row->thread].tid;
     case SAMPLES_TIME: return (int64_t)(trace->realtime_ns + (sample->first_ns - trace->start_ns));
@@ -306,7 +317,7 @@ static bool samples_numbers(const struct tables *tables, unsigned column, uint64
         put_equal(column == SAMPLES_FD ? -1 : 0, count, to);
     } else if (column == SAMPLES_STACK) {
         for (size_t i = 0; i < count; i++)
-            to[i] = samples[i].node;
+            to[i] = stack_number(tables, samples[i].node);
     } else if (column == SAMPLES_TIME) {
         for (size_t i = 0; i < count; i++)
             to[i] = (int64_t)(trace->realtime_ns + (samples[i].first_ns - trace->start_ns));
@@ -328,14 +339,19 @@ static const char *samples_text(const struct tables *tables, const struct tables
 
 // ---- frames
 
+uint64_t tables_frame_address(const struct tables *tables, uint64_t frame)
+{
+    const struct trace_node *node = &tables->selection.trace.nodes[tables->frames.items[frame].node];
+    return node->label ? 0 : node->pc;
+}
+
 static int64_t frames_number(const struct tables *tables, const struct tables_row *row, unsigned column)
 {
     const struct tables_frame *frame = &tables->frames.items[row->item];
     const struct name *name = names_at(tables->names, frame->node, frame->inlined);
-    const struct trace_node *node = &tables->selection.trace.nodes[frame->node];
     switch (column) {
     case FRAMES_FRAME: return (int64_t)row->item;
-    case FRAMES_ADDRESS: return node->label ? 0 : (int64_t)node->pc;
+    case FRAMES_ADDRESS: return (int64_t)tables_frame_address(tables, row->item);
     case FRAMES_LINE: return (int32_t)name->line;
     case FRAMES_INLINED: return name->is_inlined;
     case FRAMES_KNOWN: return name->is_known;
@@ -370,7 +386,7 @@ int64_t tables_number(const struct tables *tables, const struct tables_row *row,
         return frames_number(tables, row, column);
     const uint32_t place = tables->places[tables->first_place[row->node] + row->inlined];
     switch (column) {
-    case STACKS_STACK: return tables->stacks[row->stack];
+    case STACKS_STACK: return tables->stacks[row->stack].number;
     case STACKS_DEPTH: return row->depth;
     case STACKS_FRAME: return place & ~TABLES_REPEATED;
     case STACKS_REPEATED: return (place & TABLES_REPEATED) != 0;

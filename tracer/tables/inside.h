@@ -14,6 +14,16 @@ struct tables_frame {
     const char *function, *module, *path, *build_id, *file;
 };
 
+struct tables_stack {
+    int64_t number; // not 0
+    uint32_t node;  // that it ends in, the first of several
+};
+
+struct tables_stack_at {
+    int64_t number;
+    uint32_t stack; // of `stacks`
+};
+
 struct tables_process { // of a thread
     uint32_t pid, tid;
     const char *name;
@@ -37,17 +47,25 @@ struct tables {
         BASE_VECTOR(struct tables_frame);
     } frames;
     struct base_hash_index frame_index;
-    // Nodes that samples end in, in rising order; the rows of stack i begin with first_row[i]. One more of these at the
-    // end.
-    uint32_t *stacks;
+    // In rising order of their nodes; the rows of stack i begin with first_row[i]. One more of these at the end.
+    struct tables_stack *stacks;
     uint64_t *first_row;
+    struct tables_stack_at *by_number; // all of them, ascending
+    uint32_t *stack_of;                // of each node: 1 + the stack that ends there; 0: none
     size_t stack_count;
     uint32_t *by_stack; // tables_samples_by_stack
     bool *is_own;       // of each node: ticks that end in it met our own work
 };
 
+// Of nodes, in used[]: samples' stacks go through it, or end in it.
+enum { TABLES_GOES_THROUGH = 1, TABLES_ENDS = 2 };
+
 // make_stacks.c. False: no memory.
 bool tables_make_stacks(struct tables *tables);
+// number_stacks.c: fills `stacks`, `by_number`, `stack_of`. False: no memory.
+bool tables_number_stacks(struct tables *tables, const uint8_t *used);
+// The cell of table frames.
+uint64_t tables_frame_address(const struct tables *tables, uint64_t frame);
 // UTF-8 that lives as long as the tables; NULL: no memory. `text` NULL is "".
 const char *tables_keep_text(struct tables *tables, const char *text);
 

@@ -164,6 +164,8 @@ void tables_free(struct tables *tables)
     free(tables->places);
     free(tables->stacks);
     free(tables->first_row);
+    free(tables->by_number);
+    free(tables->stack_of);
     free(tables->by_stack);
     free(tables->is_own);
     free(tables);

@@ -5,7 +5,7 @@
 #include "formats/qut_table_name_inline.h"
 #include "tracer/tables/inside.h"
 
-// Marks in used[] all nodes that samples' stacks go through: 2 those that samples end in, else 1.
+// Marks in used[] all nodes that samples' stacks go through.
 static void find_used(const struct trace *trace, uint8_t *used)
 {
     for (size_t i = 0; i < trace->sample_count; i++) {
@@ -13,10 +13,10 @@ static void find_used(const struct trace *trace, uint8_t *used)
         if (!node)
             continue;
         bool is_new = !used[node];
-        used[node] = 2;
+        used[node] = TABLES_ENDS;
         while (is_new && (node = trace->nodes[node].parent) != 0) {
             is_new = !used[node];
-            used[node] = is_new ? 1 : used[node];
+            used[node] = is_new ? TABLES_GOES_THROUGH : used[node];
         }
     }
 }
@@ -145,22 +145,17 @@ static bool find_repeated(struct tables *tables, const uint8_t *used)
     return is_good;
 }
 
-static bool list_stacks(struct tables *tables, const uint8_t *used)
+static bool count_rows(struct tables *tables, const uint8_t *used)
 {
     const struct trace *trace = &tables->selection.trace;
     uint64_t *rows = calloc(trace->node_count + 1, sizeof *rows); // of a stack that ends in a node
-    tables->stacks = calloc(trace->node_count + 1, sizeof *tables->stacks);
-    tables->first_row = calloc(trace->node_count + 1, sizeof *tables->first_row);
-    const bool is_good = rows && tables->stacks && tables->first_row;
-    for (uint32_t node = 1; is_good && node < trace->node_count; node++) { // parents come before their children
-        if (!used[node])
-            continue;
-        rows[node] = rows[trace->nodes[node].parent] + tables_name_count(tables, node);
-        if (used[node] != 2)
-            continue;
-        tables->stacks[tables->stack_count++] = node;
-        tables->first_row[tables->stack_count] = tables->first_row[tables->stack_count - 1] + rows[node];
-    }
+    tables->first_row = calloc(tables->stack_count + 1, sizeof *tables->first_row);
+    const bool is_good = rows && tables->first_row;
+    for (uint32_t node = 1; is_good && node < trace->node_count; node++) // parents come before their children
+        if (used[node])
+            rows[node] = rows[trace->nodes[node].parent] + tables_name_count(tables, node);
+    for (size_t i = 0; is_good && i < tables->stack_count; i++)
+        tables->first_row[i + 1] = tables->first_row[i] + rows[tables->stacks[i].node];
     free(rows);
     return is_good;
 }
@@ -170,7 +165,8 @@ bool tables_make_stacks(struct tables *tables)
     uint8_t *used = calloc(tables->selection.trace.node_count + 1, sizeof *used);
     if (used)
         find_used(&tables->selection.trace, used);
-    const bool is_good = used && make_places(tables, used) && find_repeated(tables, used) && list_stacks(tables, used);
+    const bool is_good = used && make_places(tables, used) && find_repeated(tables, used) &&
+                         tables_number_stacks(tables, used) && count_rows(tables, used);
     free(used);
     return is_good;
 }

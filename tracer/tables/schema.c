@@ -41,7 +41,7 @@ static const struct tables_column traces[] = {
 
 static const struct tables_column samples[] = {
     TRACE_COLUMN,
-    {"stack", TABLES_INT32, false, "its stack, in table stacks; 0: none"},
+    {"stack", TABLES_INT64, false, "its stack, in table stacks, the same number in all traces; 0: none"},
     {"pid", TABLES_INT32, false, "process"},
     {"tid", TABLES_INT32, false, "thread"},
     {"thread", TABLES_TEXT, false, "the thread's name"},
@@ -72,7 +72,7 @@ static const struct tables_column samples[] = {
 
 static const struct tables_column stacks[] = {
     TRACE_COLUMN,
-    {"stack", TABLES_INT32, false, "as in samples"},
+    {"stack", TABLES_INT64, false, "as in samples"},
     {"depth", TABLES_INT32, false, "0: innermost"},
     {"frame", TABLES_INT32, false, "in table frames"},
     {"repeated", TABLES_INT32, false, "1: the same function stands further out, too: sum rows of 0 for totals"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trace as four flat tables: traces (one row), samples, stacks, frames. They are not stored: a cell is made of the
 // trace when it is asked for. Whoever joins them does so by `trace` and the number beside it, so that the tables of
-// many traces can be put together.
+// many traces can be put together. That of a stack is the same in all of them.
 //
 // After tables_make nothing of a `struct tables` changes but by tables_rows_by_stack; none of the rest allocates or
 // blocks, so any number of threads may read. All texts live as long as it, and are UTF-8. No function prints.
