@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library of scripts (probes/): what each counts is what the program did.
 
-    scripts_test.py QUT SUBJECT THROWS A-SCRIPT-OF-THE-LIBRARY
+    scripts_test.py QUT SUBJECT THROWS A-SCRIPT-OF-THE-LIBRARY [TIMES]
 
-THROWS "-": there is no compiler of C++.
+THROWS "-": there is no compiler of C++. With TIMES redis is asked so many times as much.
 """
 import json
 import os
@@ -20,6 +20,7 @@ import time
 QUT, SUBJECT = (os.path.realpath(path) for path in sys.argv[1:3])
 THROWS, FOLDER = sys.argv[3], os.path.dirname(sys.argv[4])
 NAME = os.path.basename(SUBJECT)
+ASKED = 200 * (int(sys.argv[5]) if len(sys.argv) > 5 else 1)
 PATIENCE_S = 120
 
 
@@ -225,7 +226,7 @@ def check_redis():
                                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True, start_new_session=True)
         try:
             with connect(path, program) as server:
-                for i in range(200):
+                for i in range(ASKED):
                     ask(server, b"SET", b"key:%d" % i, b"value")
                     ask(server, b"get", b"key:%d" % (i // 2))
                     ask(server, b"LPUSH", b"list", b"%d" % i)
@@ -241,7 +242,7 @@ def check_redis():
         maps = {document["map"]: document["rows"] for document in map(json.loads, output) if "map" in document}
         output.close()
     wanted = {name: int(calls) for name, calls in re.findall(r"cmdstat_(\w+):calls=(\d+)", own)}
-    expect("what it was asked", [wanted.get(name) for name in ("set", "get", "lpush")], [200] * 3)
+    expect("what it was asked", [wanted.get(name) for name in ("set", "get", "lpush")], [ASKED] * 3)
     calls = {row["key"][0]: row["value"] for row in maps["calls"]}
     times = {row["key"][0]: row["updates"] for row in maps["us"]}
     for name, number in wanted.items():

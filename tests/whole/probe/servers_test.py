@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The library of scripts on programs that others wrote: what each counts is what the program says of itself.
 
-    servers_test.py QUT
+    servers_test.py QUT [TIMES]      with so many times the requests
 
-PostgreSQL beside pg_stat_statements, nginx beside stub_status, python3 and node beside what they were told to do. Those
+PostgreSQL beside pg_stat_statements, nginx beside stub_status, python3, node and gdb beside what they were told to do. Those
 that are not on this machine are skipped, which is said. (redis: scripts_test.py.)
 """
 import json
@@ -18,8 +18,8 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../support"))
 import servers
 
-QUT = os.path.realpath(sys.argv[1])
-PATIENCE_S = 120
+QUT, TIMES = os.path.realpath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+PATIENCE_S = 120 * TIMES
 
 
 def expect(what, got, wanted):
@@ -52,7 +52,7 @@ def by_key(rows, field="value"):
 
 # ---- PostgreSQL
 
-STATEMENTS = (("select count(*) from items", 40), ("select sum(n) from items where n > 3", 25), ("insert into items values (1)", 15),
+STATEMENTS = (("select count(*) from items", 40 * TIMES), ("select sum(n) from items where n > 3", 25 * TIMES), ("insert into items values (1)", 15),
               ("select pg_sleep(0.2)", 2), ("select nested()", 10))
 
 
@@ -101,7 +101,7 @@ def check_nginx():
             wanted = {200: 0, 404: 0, 410: 0}
             for _ in range(8): # connections, of both workers
                 connection = server.connect()
-                for path, status, number in (("/there", 200, 40), ("/missing", 404, 15), ("/gone", 410, 5)):
+                for path, status, number in (("/there", 200, 40 * TIMES), ("/missing", 404, 15 * TIMES), ("/gone", 410, 5 * TIMES)):
                     for _ in range(number):
                         expect(path, servers.answer(connection, path)[0], status)
                     wanted[status] += number
@@ -174,8 +174,42 @@ def check_allocations():
     assert sum(row["value"] for row in maps["bytes"]) >= 300 * 777777, maps["bytes"]
 
 
+# ---- gdb, which throws for each mistake; its python swallows that, and says so as an exception of its own
+
+MISTAKES = (("1 / 0", 200 * TIMES), ("no_such_symbol", 100 * TIMES), ("(", 50 * TIMES))
+ASKS_GDB = "raised = 0\nfor text, number in %r:\n for _ in range(number):\n  try: gdb.parse_and_eval(text)\n" \
+           "  except gdb.error: raised += 1\nprint('raised', raised)\n" % (MISTAKES,)
+
+
+def check_exceptions():
+    if not shutil.which("gdb") or "19gdb_exception_error" not in strings_of(shutil.which("gdb")):
+        print("SKIP: no gdb that throws")
+        return
+    done = subprocess.run([QUT, "probe", "--json", "-f", "exceptions", "--", "gdb", "-nx", "-batch", "-ex", "python exec(%r)" % ASKS_GDB],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
+    expect(f"exit status ({done.stderr})", done.returncode, 0)
+    own = int(re.search(r"raised (\d+)", done.stdout).group(1))
+    expect("what its python was told", own, sum(number for _, number in MISTAKES))
+    maps, _ = shown(done.stdout)
+    thrown = {}
+    for row in maps["thrown"]:
+        thrown[row["key"][0]] = thrown.get(row["key"][0], 0) + row["value"]
+    expect("thrown", thrown, {"19gdb_exception_error": own})
+    # Who catches, and throws again, is there in both.
+    caught, rethrown = ({tuple(row["key"][0]): row["value"] for row in maps[name]} for name in ("caught", "rethrown"))
+    assert rethrown and all(caught.get(stack) == number for stack, number in rethrown.items()), (caught, rethrown)
+    swallowed = {stack: number for stack, number in caught.items() if stack not in rethrown}
+    expect("swallowed, by who is called from python alone", (sum(swallowed.values()), all("python" in stack[1] for stack in swallowed)),
+           (own, True))
+
+
+def strings_of(path):
+    with open(path, "rb") as file:
+        return file.read().decode("latin-1")
+
+
 def main():
-    for check in (check_file_reads, check_retries, check_allocations, check_nginx, check_postgres):
+    for check in (check_file_reads, check_retries, check_allocations, check_exceptions, check_nginx, check_postgres):
         try:
             check()
         except (AssertionError, KeyError, IndexError, ValueError, AttributeError) as error:
