@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of traced functions, version 3: the memory that a traced process and its tracer share, the events in it, and
+// Calls of traced functions, version 4: the memory that a traced process and its tracer share, the events in it, and
 // what a thunk hands to the stub. Pure data; specification: formats/qut_calls.md.
 //
 //   header | directory: one entry a ring | rings of events | cells of counts: one table a ring
@@ -23,7 +23,7 @@
 typedef uint64_t __attribute__((aligned(8))) qut_calls_u64;
 
 enum {
-    QUT_CALLS_VERSION = 3,
+    QUT_CALLS_VERSION = 4,
     QUT_CALLS_ID_BITS = 19,
     QUT_CALLS_ID_MAX = (1 << QUT_CALLS_ID_BITS) - 1,
     QUT_CALLS_HEADER_BYTES = 4096,
@@ -175,7 +175,8 @@ struct qut_calls_event {
 static_assert(sizeof(struct qut_calls_event) == 16, "shared");
 
 enum {
-    QUT_CALLS_EVENT_TAIL = 1 << QUT_CALLS_ID_BITS, // of an entry: its slot held exit_return already
+    // Of an entry: its slot held exit_return already. Of an exit: of a call that such an entry has begun (x86-64).
+    QUT_CALLS_EVENT_TAIL = 1 << QUT_CALLS_ID_BITS,
     QUT_CALLS_EVENT_EXIT = 1 << (QUT_CALLS_ID_BITS + 1),
 };
 
@@ -209,7 +210,8 @@ static inline uint64_t qut_calls_word_slot(uint64_t word)
     return (word >> (QUT_CALLS_ID_BITS + 2)) << QUT_CALLS_SLOT_LOG2 | (uint64_t)1 << QUT_CALLS_SLOT_BITS;
 }
 
-// What is kept at slot - words_distance while the call runs: the exit's event as it will be written.
+// What is kept at slot - words_distance while the call runs: the exit's event as it will be written, which may have
+// QUT_CALLS_EVENT_TAIL as well.
 static inline uint64_t qut_calls_exit_word(uint64_t slot, uint32_t id)
 {
     return qut_calls_word(slot, true, id);

@@ -96,6 +96,8 @@ void calls_kept_arguments(uint64_t slot, uint64_t arguments[6]);
 uint64_t calls_kept_result(uint64_t slot);
 // The registers with which the function of a slot was called, or has come back, and which calls keep.
 void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *caller);
+// At an entry that a jump led to: the exit's word of the call that has jumped.
+uint64_t calls_jumped_from(uint64_t slot);
 // Where a call of a slot returns to; whether that is code of the object that we are in.
 uint64_t calls_returns_to(uint64_t slot);
 bool calls_returns_to_us(uint64_t slot);
@@ -103,7 +105,7 @@ bool calls_returns_to_us(uint64_t slot);
 // be kept here. Uses 3 KiB of stack.
 uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller, uint32_t frames);
 
-// ---- probe.c, probe_begin.c, probe_code.c
+// ---- probe.c, probe_begin.c, probe_code.c, probe_budget.c
 
 struct calls_probe {
     struct qut_probe_live *live;
@@ -157,15 +159,29 @@ void calls_probe_budget_begin(void);
 // Of all granules, those that are mapped already as well. (begin.c)
 int calls_make_times(void);
 
+uint32_t calls_process_id(void);
+
+// ---- probe_read.c
+
+// As many bytes as could be read; whole words are written.
+uint64_t calls_read_number(uint8_t *to, uint64_t bytes, uint64_t address); // 1: all of them, 0: none
+uint64_t calls_read_text(uint8_t *to, uint64_t bytes, uint64_t address);
+uint64_t calls_read_path(uint8_t *to, uint64_t bytes, uint32_t descriptor);
+
 // ---- probe_open.c
 
 struct calls_open_call {
     uint64_t slot, began, returns_to;
-    uint32_t id, zero;
+    uint32_t id;
+    uint32_t is_first; // of those that have jumped at their slot, one to the next
 };
 // tid 0: of the calling thread.
 typedef void calls_left_fn(void *context, const struct calls_open_call *call, uint32_t tid);
 
+// A call has jumped to another function, which returns in its place. False: it has no room.
+bool calls_open_jumps(const struct calls_open_call *call);
+// What has jumped to the call of a slot, which is over: the last one first. False: there is none.
+bool calls_open_jumped(uint64_t slot, struct calls_open_call *call);
 // A call has begun, and `began` is the word of its slot from now on. False: it has no room.
 bool calls_open_begins(const struct calls_open_call *call);
 void calls_open_ends(uint64_t slot); // by returning, or at the end of what it has jumped to

@@ -59,6 +59,12 @@ uint64_t calls_returns_to(uint64_t slot)
     return 0;
 }
 
+uint64_t calls_jumped_from(uint64_t slot)
+{
+    (void)slot;
+    return 0;
+}
+
 bool calls_returns_to_us(uint64_t slot)
 {
     (void)slot;

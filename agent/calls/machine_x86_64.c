@@ -56,6 +56,11 @@ uint64_t calls_returns_to(uint64_t slot)
     return *(const uint64_t *)(slot - calls_distance(calls_machine.shadow_log2));
 }
 
+uint64_t calls_jumped_from(uint64_t slot)
+{
+    return *(const uint64_t *)(slot - 64);
+}
+
 bool calls_returns_to_us(uint64_t slot)
 {
     extern const char __ehdr_start[] __attribute__((visibility("hidden"))),

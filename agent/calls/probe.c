@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of probes, where an event would be written (prepare.c): the same holds here. A signal handler may come in
 // anywhere, and come here.
-#include <fcntl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "agent/calls/inside.h"
 #include "bytecode/machine.h"
 #include "bytecode/run.h"
 
-enum { EMIT_TRIES = 1000, PAGE_BYTES = 4096 };
+enum { EMIT_TRIES = 1000 };
 
 struct calls_probe *calls_probe;
 bool calls_has_times;
@@ -52,7 +50,7 @@ static uint32_t thread_id(void)
     return tid;
 }
 
-static uint32_t process_id(void)
+uint32_t calls_process_id(void)
 {
     return calls_are_ours() ? calls_header->pid : (uint32_t)calls_system(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
@@ -63,65 +61,6 @@ static uint64_t ns_of(const struct calls_probe *probe, uint64_t ticks)
 }
 
 // ---- helpers
-
-// The kernel reads, and bears any address: up to the first page that is not there.
-static uint64_t read_memory(uint8_t *to, uint64_t bytes, uint64_t address)
-{
-    const uint64_t first = PAGE_BYTES - address % PAGE_BYTES < bytes ? PAGE_BYTES - address % PAGE_BYTES : bytes;
-    const struct iovec here = {to, bytes};
-    const struct iovec there[2] = {{(void *)address, first}, {(void *)(address + first), bytes - first}};
-    const long got =
-        calls_system(SYS_process_vm_readv, (long)process_id(), (long)&here, 1, (long)there, first < bytes ? 2 : 1, 0);
-    return got > 0 ? (uint64_t)got : 0;
-}
-
-static void clear(uint8_t *bytes, uint64_t from, uint64_t to)
-{
-    for (uint64_t i = from; i < to; i++)
-        ((volatile uint8_t *)bytes)[i] = 0;
-}
-
-// Programs find whole words written.
-static uint64_t whole_words(uint64_t bytes)
-{
-    return (bytes + 7) / 8 * 8;
-}
-
-static uint64_t read_number(uint8_t *to, uint64_t bytes, uint64_t address)
-{
-    const bool is_whole = read_memory(to, bytes, address) == bytes;
-    clear(to, is_whole ? bytes : 0, whole_words(bytes));
-    return is_whole;
-}
-
-static uint64_t read_text(uint8_t *to, uint64_t bytes, uint64_t address)
-{
-    const uint64_t got = read_memory(to, bytes, address);
-    uint64_t length = 0;
-    while (length < got && length + 1 < bytes && to[length])
-        length++;
-    clear(to, length, whole_words(bytes));
-    return length;
-}
-
-// What the thread's descriptor is, as the kernel names it.
-static uint64_t read_path(uint8_t *to, uint64_t bytes, uint32_t descriptor)
-{
-    enum { DIGITS_MAX = 10 };
-    static const char folder[] = "/proc/thread-self/fd/";
-    char name[sizeof folder + DIGITS_MAX];
-    uint32_t at = sizeof name - 1;
-    name[at] = 0;
-    do
-        name[--at] = (char)('0' + descriptor % 10);
-    while (descriptor /= 10);
-    for (uint32_t i = sizeof folder - 1; i-- > 0;)
-        name[--at] = folder[i];
-    const long got = calls_system(SYS_readlinkat, AT_FDCWD, (long)(name + at), (long)to, (long)bytes, 0, 0);
-    const uint64_t length = got <= 0 ? 0 : (uint64_t)got < bytes ? (uint64_t)got : bytes - 1;
-    clear(to, length, whole_words(bytes));
-    return length;
-}
 
 static void emit(const struct calls_probe *probe, uint32_t record, const uint64_t *words)
 {
@@ -163,9 +102,9 @@ static uint64_t call(struct bytecode_host *host, uint32_t helper, uint64_t a, ui
     const struct host *own = (const struct host *)host;
     const struct calls_probe *probe = own->probe;
     switch (helper) {
-    case QUT_PROBE_READ: return read_number((uint8_t *)a, b, c);
-    case QUT_PROBE_STRING: return read_text((uint8_t *)a, b, c);
-    case QUT_PROBE_PATH: return read_path((uint8_t *)a, b, (uint32_t)c);
+    case QUT_PROBE_READ: return calls_read_number((uint8_t *)a, b, c);
+    case QUT_PROBE_STRING: return calls_read_text((uint8_t *)a, b, c);
+    case QUT_PROBE_PATH: return calls_read_path((uint8_t *)a, b, (uint32_t)c);
     case QUT_PROBE_AGGREGATE: bytecode_maps_aggregate(&probe->maps, (uint32_t)a, (const uint64_t *)b, c); return 0;
     case QUT_PROBE_LOOKUP: return bytecode_maps_lookup(&probe->maps, (uint32_t)a, (const uint64_t *)b);
     case QUT_PROBE_EMIT: emit(probe, (uint32_t)a, (const uint64_t *)b); return 0;
@@ -213,7 +152,7 @@ static void run_in_thread(struct host *host, uint32_t programs, uint64_t *fields
     if (wants(wanted, QUT_PROBE_TID))
         fields[QUT_PROBE_TID] = tid ? tid : thread_id();
     if (wants(wanted, QUT_PROBE_PID))
-        fields[QUT_PROBE_PID] = process_id();
+        fields[QUT_PROBE_PID] = calls_process_id();
     if (wants(wanted, QUT_PROBE_ERRNO))
         fields[QUT_PROBE_ERRNO] = (uint32_t) * (const int *)(calls_thread_pointer() + probe->errno_distance);
     if (wants(wanted, QUT_PROBE_RANDOM))
@@ -225,6 +164,11 @@ static void run_in_thread(struct host *host, uint32_t programs, uint64_t *fields
 static void run(struct host *host, uint32_t programs, uint64_t *fields, uint64_t ticks)
 {
     run_in_thread(host, programs, fields, ticks, 0);
+}
+
+static uint32_t masks_of(const struct calls_probe *probe, uint32_t id)
+{
+    return id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
 }
 
 // Of those that are put there, with what calls them.
@@ -247,7 +191,7 @@ static void run_left(void *context, const struct calls_open_call *call, uint32_t
 {
     const struct leaving *leaving = context;
     const struct calls_probe *probe = leaving->host->probe;
-    const uint32_t put_there = __atomic_load_n(&probe->masks[call->id], __ATOMIC_RELAXED) & probe->unwind_programs;
+    const uint32_t put_there = masks_of(probe, call->id) & probe->unwind_programs;
     const uint32_t called = put_there & probe->called_programs;
     const uint32_t programs =
         called ? (put_there & ~called) | (called & qut_probe_callers_programs(probe->callers, call->returns_to))
@@ -258,7 +202,21 @@ static void run_left(void *context, const struct calls_open_call *call, uint32_t
         run_in_thread(leaving->host, programs, fields, leaving->ticks, tid);
 }
 
-// A call comes: by it others may be known to be over. What has jumped to it is none any more.
+// What has jumped to it goes on to be a call, which ends with this one.
+static void note_jump(const struct calls_probe *probe, uint64_t slot)
+{
+    const uint64_t from = calls_jumped_from(slot);
+    const struct calls_open_call jumped = {.slot = slot,
+                                           .began =
+                                               *(const uint64_t *)(slot - calls_distance(calls_machine.times_log2)),
+                                           .returns_to = calls_returns_to(slot),
+                                           .id = qut_calls_word_id(from),
+                                           .is_first = (from & QUT_CALLS_EVENT_TAIL) == 0};
+    if (!calls_open_jumps(&jumped))
+        __atomic_fetch_add(&probe->live->unlisted, 1, __ATOMIC_RELAXED);
+}
+
+// A call comes: by it others may be known to be over.
 static void look_for_left(struct host *host, uint32_t put_there, bool is_tail, uint64_t ticks)
 {
     const struct calls_probe *probe = host->probe;
@@ -286,11 +244,26 @@ static void begin_call(const struct calls_probe *probe, uint64_t slot, uint32_t 
 void calls_probe_look_for_ended(void)
 {
     const struct calls_probe *probe = __atomic_load_n(&calls_probe, __ATOMIC_ACQUIRE);
-    if (!probe || !probe->unwind_programs || __atomic_load_n(&probe->is_left, __ATOMIC_RELAXED))
+    if (!probe || __atomic_load_n(&probe->is_left, __ATOMIC_RELAXED))
         return;
     struct host host = {{call}, probe, 0, false, NULL}; // slot 0: no stack can be taken
     struct leaving leaving = {&host, calls_ticks()};
-    calls_open_look_for_ended(process_id(), run_left, &leaving);
+    calls_open_look_for_ended(calls_process_id(), run_left, &leaving);
+}
+
+// With what it has jumped to, a call has returned.
+static void run_jumped(struct host *host, uint64_t *fields, uint64_t ticks)
+{
+    const struct calls_probe *probe = host->probe;
+    struct calls_open_call jumped;
+    while (calls_open_jumped(host->slot, &jumped)) {
+        const uint32_t programs = that_run(probe, masks_of(probe, jumped.id), host->slot) & probe->return_programs;
+        fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - jumped.began);
+        if (programs)
+            run(host, programs, fields, ticks);
+        if (jumped.is_first)
+            return;
+    }
 }
 
 // `ticks`: 0 where calls_probe_run needs none.
@@ -298,7 +271,8 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
 {
     const uint64_t slot = qut_calls_word_slot(word);
     const uint32_t id = qut_calls_word_id(word);
-    const uint32_t put_there = id < probe->function_count ? __atomic_load_n(&probe->masks[id], __ATOMIC_RELAXED) : 0;
+    const uint32_t put_there = masks_of(probe, id);
+    const bool has_jumped = (word & QUT_CALLS_EVENT_TAIL) && (probe->return_programs | probe->unwind_programs);
     if (slot < takes_stack_at && calls_returns_to_us(slot)) // a walk calls memset: no call of the program's
         return;
     const uint32_t mask = that_run(probe, put_there, slot);
@@ -308,6 +282,8 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
     const bool is_told = (mask & probe->told_programs) != 0;
     if (is_exit && is_told) // what programs take is not the call's time
         calls_write_event(true, word);
+    if (!is_exit && has_jumped)
+        note_jump(probe, slot);
     if (!is_exit && probe->unwind_programs)
         look_for_left(&host, put_there, qut_calls_word_is_tail(word), ticks);
     if (!is_exit) {
@@ -315,14 +291,18 @@ static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t wor
             calls_kept_arguments(slot, fields);
             run(&host, mask & probe->entry_programs, fields, ticks);
         }
-        if (put_there & probe->lasting_programs) // its caller may become known while it runs
+        // Its caller may become known while it runs. What has jumped to it is left with it.
+        if ((put_there & probe->lasting_programs) || (has_jumped && probe->unwind_programs))
             begin_call(probe, slot, id);
         if (is_told)
             calls_write_event(false, word);
-    } else if (mask & probe->return_programs) {
+    } else if ((mask & probe->return_programs) || has_jumped) {
         fields[QUT_PROBE_RETVAL] = calls_kept_result(slot);
         fields[QUT_PROBE_DURATION] = ns_of(probe, ticks - *began);
-        run(&host, mask & probe->return_programs, fields, ticks);
+        if (mask & probe->return_programs)
+            run(&host, mask & probe->return_programs, fields, ticks);
+        if (has_jumped)
+            run_jumped(&host, fields, ticks);
     }
     if (is_exit && probe->unwind_programs)
         calls_open_ends(slot);

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that are open, of each thread, where a script asks which of them an exception leaves. Each has a word of the
 // shadow at its slot, when it began: that is 0 once it has returned, and another one's once the slot is used again. The
-// list beside says which slots those are. The same holds here as in probe.c: a signal handler may come in anywhere.
+// list beside says which slots those are. Beside these, calls that have jumped to other functions (tail calls), and end
+// with what is at their slot by now. The same holds here as in probe.c: a signal handler may come in anywhere.
 #include <linux/mman.h>
 #include <sys/syscall.h>
 
 #include "agent/calls/inside.h"
 
-enum { LIST_BYTES = 1 << 20, READ_WRITE = 1 | 2, NO_SUCH_PROCESS = 3 };
+enum { LIST_BYTES = 9 << 17, JUMPED_MOST = 4096, READ_WRITE = 1 | 2, NO_SUCH_PROCESS = 3 };
 
 struct list {
     struct list *next;  // of all threads, those that have ended as well
     uint32_t tid;       // 0: nobody's, and free for another thread
     uint32_t count;     // of `calls`; those that are over may be among them
     uint64_t thrown_at; // the innermost slot of what has been thrown and not caught; 0: nothing has
-    uint32_t thrown, zero;
+    uint32_t thrown;
+    uint32_t jumped_count; // of `jumped`; slot 0: over
+    struct calls_open_call jumped[JUMPED_MOST];
     struct calls_open_call calls[];
 };
 enum { CALLS_MOST = (LIST_BYTES - sizeof(struct list)) / sizeof(struct calls_open_call) };
@@ -97,20 +100,69 @@ void calls_open_ends(uint64_t slot)
         __atomic_store_n(&list->count, list->count - 1, __ATOMIC_RELAXED);
 }
 
-// ---- calls are left
+// ---- calls jump to others
 
-static void leave(const struct calls_open_call *call, uint32_t tid, calls_left_fn *left, void *context)
+static void forget_jumped(struct list *list, uint32_t i)
 {
-    const struct calls_open_call copy = *call;
-    *began_at(copy.slot) = 0;
-    left(context, &copy, tid);
+    list->jumped[i].slot = 0;
+    while (list->jumped_count && list->jumped[list->jumped_count - 1].slot == 0)
+        __atomic_store_n(&list->jumped_count, list->jumped_count - 1, __ATOMIC_RELAXED);
 }
 
-static bool leave_slot(const struct list *list, uint64_t slot, uint32_t tid, calls_left_fn *left, void *context)
+static bool take_jumped(struct list *list, uint64_t slot, struct calls_open_call *call)
+{
+    for (uint32_t i = list ? list->jumped_count : 0; i-- > 0;)
+        if (list->jumped[i].slot == slot) {
+            *call = list->jumped[i];
+            forget_jumped(list, i);
+            return true;
+        }
+    return false;
+}
+
+// Of those that were left nobody may have noticed it: where the slot is used anew, they are over. A handler that comes
+// in before the count is told uses the same place.
+bool calls_open_jumps(const struct calls_open_call *call)
+{
+    struct list *list = list_of_thread();
+    struct calls_open_call left;
+    while (call->is_first && take_jumped(list, call->slot, &left))
+        continue;
+    if (!list || list->jumped_count >= JUMPED_MOST)
+        return false;
+    struct calls_open_call *place = &list->jumped[list->jumped_count];
+    *place = *call;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    __atomic_store_n(&list->jumped_count, list->jumped_count + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    *place = *call;
+    return true;
+}
+
+bool calls_open_jumped(uint64_t slot, struct calls_open_call *call)
+{
+    return take_jumped(own_session == session ? own_list : NULL, slot, call);
+}
+
+// ---- calls are left
+
+// With those that have jumped to it.
+static void leave(struct list *list, const struct calls_open_call *call, uint32_t tid, calls_left_fn *left,
+                  void *context)
+{
+    struct calls_open_call copy = *call;
+    const uint64_t slot = copy.slot;
+    *began_at(slot) = 0;
+    do
+        left(context, &copy, tid);
+    while (take_jumped(list, slot, &copy));
+}
+
+static bool leave_slot(struct list *list, uint64_t slot, uint32_t tid, calls_left_fn *left, void *context)
 {
     for (uint32_t i = list ? list->count : 0; i-- > 0;)
         if (list->calls[i].slot == slot && is_open(&list->calls[i])) {
-            leave(&list->calls[i], tid, left, context);
+            leave(list, &list->calls[i], tid, left, context);
             return true;
         }
     return false;
@@ -119,10 +171,10 @@ static bool leave_slot(const struct list *list, uint64_t slot, uint32_t tid, cal
 // A new thread may have the stack of one that has ended.
 void calls_open_reused(uint64_t slot, calls_left_fn *left, void *context)
 {
-    const struct list *own = own_session == session ? own_list : NULL;
+    struct list *own = own_session == session ? own_list : NULL;
     if (leave_slot(own, slot, 0, left, context))
         return;
-    for (const struct list *list = __atomic_load_n(&lists, __ATOMIC_ACQUIRE); list; list = list->next)
+    for (struct list *list = __atomic_load_n(&lists, __ATOMIC_ACQUIRE); list; list = list->next)
         if (list != own && leave_slot(list, slot, __atomic_load_n(&list->tid, __ATOMIC_RELAXED), left, context))
             return;
     *began_at(slot) = 0;
@@ -152,7 +204,7 @@ void calls_open_caught(uint64_t slot, calls_left_fn *left, void *context)
         if (!is_open(call))
             continue;
         if (call->slot >= from && call->slot <= slot)
-            leave(call, 0, left, context);
+            leave(list, call, 0, left, context);
         else if (!is_known)
             break;
     }
@@ -171,6 +223,7 @@ void calls_open_after_fork(void)
         const bool is_own = list == own_list && own_session == session;
         list->tid = is_own ? (uint32_t)calls_system(SYS_gettid, 0, 0, 0, 0, 0, 0) : 0;
         list->count = is_own ? list->count : 0;
+        list->jumped_count = is_own ? list->jumped_count : 0;
     }
 }
 
@@ -183,8 +236,8 @@ void calls_open_look_for_ended(uint32_t pid, calls_left_fn *left, void *context)
             continue;
         for (uint32_t i = list->count; i-- > 0;)
             if (is_open(&list->calls[i]))
-                leave(&list->calls[i], tid, left, context);
-        list->count = 0;
+                leave(list, &list->calls[i], tid, left, context);
+        list->count = list->jumped_count = 0;
         list->thrown = 0;
         __atomic_store_n(&list->tid, 0, __ATOMIC_RELEASE);
     }

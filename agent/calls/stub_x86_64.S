@@ -21,6 +21,7 @@
         .set    TAIL_BIT, 0x080000
         .set    EXIT_BIT, 0x100000
         .set    TRAP, 0xcc                      // QUT_CALLS_TRAP_BYTE
+        .set    JUMPED_FROM, -64                // below the slot: the exit's word of what has jumped here
         .set    SLOT_SHIFT, 18                  // slot >> 3 << 21; 2^46, which each slot has, is shifted out
 
         // Of struct calls_own.
@@ -201,7 +202,12 @@
         jmp     *-40(%rsp)
 
 .Ltail_call:                                    // the shadow has the return address already
+        movq    %rcx, %rdx
+        sarq    $1, %rdx
+        movq    (%rsp,%rdx), %rax
+        movq    %rax, JUMPED_FROM(%rsp)
         make_words
+        orq     $TAIL_BIT, (%rsp,%rcx)
         orq     $TAIL_BIT, %rsi
         jmp     .Lenter_event
 

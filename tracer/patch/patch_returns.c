@@ -60,7 +60,8 @@ static void restore_page(struct patch_process *process, uint64_t shadow_page, st
     for (size_t at = 0; at < PAGE_BYTES; at += SLOT_BYTES) {
         const uint64_t slot = stack_page + at, event = word_at(words + at), to = word_at(shadow + at);
         if (word_at(stack + at) != process->stub.exit_return || to == 0 ||
-            event != qut_calls_exit_word(slot, qut_calls_word_id(event)) || is_leaving(process, slot))
+            (event & ~(uint64_t)QUT_CALLS_EVENT_TAIL) != qut_calls_exit_word(slot, qut_calls_word_id(event)) ||
+            is_leaving(process, slot))
             continue;
         if (patch_write(process, slot, &to, sizeof to, NULL) == 0)
             figures->restored_returns++;

@@ -3,13 +3,18 @@
 
 #include <string.h>
 
-// Of calls of one function within another of the same thread the values are those of the innermost, which returns
-// first. Memory that realloc gives is new memory, and what it was given is free.
+// Of calls of one function within another of the same thread, or that one has jumped to, the innermost counts, which
+// returns first: sizes are kept with 1 more until then. Memory that realloc gives is new memory, and what it was given
+// is free.
 static const char before_alloc[] =
-    "entry:libc.so*!malloc { @__alloc_size[tid] = arg0 }"
-    "entry:libc.so*!calloc { @__alloc_size[tid] = arg0 * arg1 }"
-    "entry:libc.so*!realloc, entry:libc.so*!aligned_alloc, entry:libc.so*!memalign { @__alloc_size[tid] = arg1 }"
-    "entry:libc.so*!posix_memalign { @__alloc_size[tid] = arg2; @__alloc_place[tid] = arg0 }";
+    "entry:libc.so*!malloc { @__alloc_size[tid] = arg0 + 1 }"
+    "entry:libc.so*!calloc { @__alloc_size[tid] = arg0 * arg1 + 1 }"
+    "entry:libc.so*!realloc, entry:libc.so*!aligned_alloc, entry:libc.so*!memalign { @__alloc_size[tid] = arg1 + 1 }"
+    "entry:libc.so*!posix_memalign { @__alloc_size[tid] = arg2 + 1; @__alloc_place[tid] = arg0 }";
+
+static const char after_alloc[] =
+    "return:libc.so*!malloc, return:libc.so*!calloc, return:libc.so*!realloc, return:libc.so*!aligned_alloc,"
+    "return:libc.so*!memalign, return:libc.so*!posix_memalign { @__alloc_size[tid] = 0 }";
 
 // Who waits for a condition gives the lock back, and has it again when it returns.
 static const char before_lock[] =
@@ -38,14 +43,14 @@ static const char after_unlock[] =
 const struct probe_builtin probe_builtins[PROBE_BUILTINS] = {
     {"alloc",
      before_alloc,
-     NULL,
+     after_alloc,
      {{"return:libc.so*!malloc, return:libc.so*!calloc, return:libc.so*!realloc, return:libc.so*!aligned_alloc,"
        "return:libc.so*!memalign",
-       "(retval != 0)",
-       {"(@__alloc_size[tid])", "(retval)", NULL}},
+       "(retval != 0 && @__alloc_size[tid] != 0)",
+       {"(@__alloc_size[tid] - 1)", "(retval)", NULL}},
       {"return:libc.so*!posix_memalign",
-       "((retval & 0xffffffff) == 0)",
-       {"(@__alloc_size[tid])", "(u64(@__alloc_place[tid]))", NULL}}},
+       "((retval & 0xffffffff) == 0 && @__alloc_size[tid] != 0)",
+       {"(@__alloc_size[tid] - 1)", "(u64(@__alloc_place[tid]))", NULL}}},
      2},
     {"free", NULL, NULL, {{"entry:libc.so*!free, entry:libc.so*!realloc", "(arg0 != 0)", {NULL, "(arg0)", NULL}}}, 1},
     {"lock",

@@ -325,9 +325,9 @@ def check_full_disk():
         return
     try:
         with open("full/filler", "wb") as file:
-            file.write(bytes(60 << 10))
+            file.write(bytes(48 << 10))
         done = run("probe", "--json", "--every", "10", "-o", "full/t", "-e", f'{WORK} {{ @n = count(); @[arg0 & 63] = count() }}'
-                   'timer:1ms { printf("%d\\n", time) }', SUBJECT, "4", "400000", "0")
+                   'timer:1ms { printf("%d\\n", time) }', SUBJECT, "4", "4000000", "0")
         expect(f"exit status ({done.stderr})", done.returncode, 7) # the command's own
         own = int(re.search(r"calls (\d+)", done.stdout).group(1))
         expect("what is shown all the same", maps(done.stdout.splitlines())["n"][0]["value"], own + 1)

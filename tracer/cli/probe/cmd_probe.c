@@ -265,7 +265,7 @@ static int say_what_is_missing(const struct probing_result *result)
         cli_report(stderr, NULL, "%s times a stack is shown by its number alone: its frames had no room",
                    base_quantity_count(result->unknown_stacks).text);
     if (result->unlisted_calls)
-        cli_report(stderr, NULL, "%s calls were so deep that it is not known whether they were left",
+        cli_report(stderr, NULL, "%s calls were so deep, or jumped so often, that it is not known how they ended",
                    base_quantity_count(result->unlisted_calls).text);
     const bool is_all = result->is_whole && !result->is_over && !result->lost_records && !result->untold_stacks &&
                         !result->unlisted_calls && !result->unknown_stacks;
