@@ -2,10 +2,20 @@
 // Nodes and raw pcs: words that are found again by their value. A word is put into the first free place of its own
 // sequence of places, with a compare-and-swap, and never moves or changes. So two threads that put the same word meet
 // at the same place, and one of them finds what the other has put: there are never two.
+//
+// A node's sequence begins with its parent's line, unless that is among the first: as long as there are few nodes, the
+// processor's caches have them all, and where its hash says is found without waiting. Beyond that the parent's line was
+// just read, as a rule, and a frame that is new hangs from another new one more often than not: most of what a stack
+// adds is in one line, which the processor waits for once.
 #include "libqut/segment/atomics_inline.h"
 #include "libqut/segment/segment.h"
 
-enum { LINE_WORDS = 8, LINES = 4, RANGES = 2 };
+enum {
+    LINE_WORDS = 8,
+    QUARTERS = 4,
+    LINES = 12, // anywhere: lines are filled by families, so that one is full where others are empty
+    RANGES = 2,
+};
 
 // The beginnings of a table, where a line of each word's own is looked at before those anywhere: as long as there are
 // few words they lie close together, and their pages are not too many for the processor to remember where they are. Not
@@ -18,7 +28,8 @@ static uint64_t mix(uint64_t word)
     return word ^ word >> 32;
 }
 
-// The index of `word` in this line, or 0: all its places are taken by others. Index 0 is never given.
+// The index of `word` in this line, or 0: all its places are taken by others. Index 0 is never given. Most words have
+// the first place that is looked at: a processor that foretells it goes on before the line is there.
 static inline uint32_t find_in_line(qut_trace_u64 *words, uint32_t line, uint32_t first, uint64_t word,
                                     qut_trace_u64 *count)
 {
@@ -43,16 +54,41 @@ static inline uint32_t find_in_line(qut_trace_u64 *words, uint32_t line, uint32_
     return 0;
 }
 
-// The index of `word`, which is not 0, or 0: all of its places are taken.
-static uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, qut_trace_u64 *count)
+// The same of a line that is full of brothers and cousins: which place it is no processor foretells, and to be wrong
+// takes longer than to compare all of them.
+static inline uint32_t find_beside(qut_trace_u64 *words, uint32_t line, uint32_t first, uint64_t word,
+                                   qut_trace_u64 *count)
 {
-    // All masks keep lines whole. Of the lines anywhere each lies in another quarter: most of them outside of the
-    // beginnings, which fill first.
+    uint32_t equal = 0, is_full = 1;
+    for (uint32_t i = 0; i < LINE_WORDS; i++) {
+        uint64_t there = __atomic_load_n(&words[line + i], __ATOMIC_RELAXED);
+        equal |= (uint32_t)(there == word) << i;
+        is_full &= there != 0;
+    }
+    if (equal) {
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        return line + (uint32_t)__builtin_ctz(equal);
+    }
+    return is_full ? 0 : find_in_line(words, line, first, word, count);
+}
+
+// The index of `word`, which is not 0, or 0: all of its places are taken. `parent`: the word beside which it is to lie,
+// always the same one of the same word; 0: none.
+static inline uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, uint32_t parent,
+                                   qut_trace_u64 *count)
+{
+    // All masks keep lines whole. Of the lines anywhere each lies in another quarter than the one before: most of them
+    // outside of the beginnings, which fill first.
     uint64_t mixed = mix(word);
     uint32_t hash = (uint32_t)mixed, line = hash & ~(uint32_t)(LINE_WORDS - 1), first = hash >> 29, index = 0;
-    uint32_t step = ((uint32_t)(mixed >> 32) | 1) * LINE_WORDS, quarter = (mask + 1) / LINES;
-    for (uint32_t range = 0; range < RANGES && range_masks[range] < mask >> 3 && !index; range++)
-        index = find_in_line(words, line & range_masks[range], first, word, count);
+    uint32_t step = ((uint32_t)(mixed >> 32) | 1) * LINE_WORDS;
+    uint32_t quarter = mask + 1 > QUARTERS * LINE_WORDS ? (mask + 1) / QUARTERS : LINE_WORDS;
+    if (parent > range_masks[0])
+        index = find_beside(words, parent & ~(uint32_t)(LINE_WORDS - 1), first, word, count);
+    // A parent outside of a beginning found it full, so its children do not ask there.
+    for (uint32_t range = 0; range < RANGES && !index; range++)
+        if (range_masks[range] < mask >> 3 && parent <= range_masks[range])
+            index = find_in_line(words, line & range_masks[range], first, word, count);
     for (uint32_t i = 0; i < LINES && !index; i++) {
         uint32_t within = (line + i * step) & (quarter - 1), which = (line + i * quarter) & mask & ~(quarter - 1);
         index = find_in_line(words, which | within, first, word, count);
@@ -65,7 +101,7 @@ uint32_t segment_child(struct segment *segment, uint32_t parent, uint64_t code, 
     if (code >> QUT_TRACE_CODE_BITS || kind >> QUT_TRACE_KIND_BITS || parent > segment->node_mask)
         return 0;
     uint64_t word = (uint64_t)parent << QUT_TRACE_PARENT_SHIFT | code << QUT_TRACE_KIND_BITS | kind;
-    return word ? find_or_put(segment->nodes, segment->node_mask, word, &segment->counters->node_count) : 0;
+    return word ? find_or_put(segment->nodes, segment->node_mask, word, parent, &segment->counters->node_count) : 0;
 }
 
 uint32_t segment_node(struct segment *segment, uint32_t parent, uint64_t code, unsigned kind)
@@ -77,5 +113,5 @@ uint32_t segment_node(struct segment *segment, uint32_t parent, uint64_t code, u
 
 uint32_t segment_raw(struct segment *segment, uint64_t address)
 {
-    return address ? find_or_put(segment->raw, segment->raw_mask, address, &segment->counters->raw_count) : 0;
+    return address ? find_or_put(segment->raw, segment->raw_mask, address, 0, &segment->counters->raw_count) : 0;
 }
