@@ -14,13 +14,15 @@ enum {
     LINE_WORDS = 8,
     QUARTERS = 4,
     LINES = 12, // anywhere: lines are filled by families, so that one is full where others are empty
-    RANGES = 2,
+    RANGES = 3,
+    RANGE_LINES = 2,  // whose own line is among those that an earlier one filled has another
+    FAMILY_RANGE = 1, // children of what lies beyond it lie beside their parents
 };
 
 // The beginnings of a table, where a line of each word's own is looked at before those anywhere: as long as there are
-// few words they lie close together, and their pages are not too many for the processor to remember where they are. Not
-// where one is more than an eighth of the table.
-static const uint32_t range_masks[RANGES] = {(1u << 15) - 1, (1u << 19) - 1};
+// few words they lie close together, and their pages are not too many for the processor to remember where they are, nor
+// for a short program, and for who collects it, to touch first. Not where one is more than an eighth of the table.
+static const uint32_t range_masks[RANGES] = {(1u << 10) - 1, (1u << 15) - 1, (1u << 19) - 1};
 
 static uint64_t mix(uint64_t word)
 {
@@ -83,12 +85,13 @@ static inline uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t
     uint32_t hash = (uint32_t)mixed, line = hash & ~(uint32_t)(LINE_WORDS - 1), first = hash >> 29, index = 0;
     uint32_t step = ((uint32_t)(mixed >> 32) | 1) * LINE_WORDS;
     uint32_t quarter = mask + 1 > QUARTERS * LINE_WORDS ? (mask + 1) / QUARTERS : LINE_WORDS;
-    if (parent > range_masks[0])
+    if (parent > range_masks[FAMILY_RANGE])
         index = find_beside(words, parent & ~(uint32_t)(LINE_WORDS - 1), first, word, count);
     // A parent outside of a beginning found it full, so its children do not ask there.
     for (uint32_t range = 0; range < RANGES && !index; range++)
         if (range_masks[range] < mask >> 3 && parent <= range_masks[range])
-            index = find_in_line(words, line & range_masks[range], first, word, count);
+            for (uint32_t i = 0; i < RANGE_LINES && !index; i++)
+                index = find_in_line(words, (line + i * step) & range_masks[range], first, word, count);
     for (uint32_t i = 0; i < LINES && !index; i++) {
         uint32_t within = (line + i * step) & (quarter - 1), which = (line + i * quarter) & mask & ~(quarter - 1);
         index = find_in_line(words, which | within, first, word, count);
