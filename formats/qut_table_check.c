@@ -64,6 +64,7 @@ struct check {
     uint32_t cell_count;
     uint32_t run_count;
     uint64_t fault_offset;
+    uint8_t sane_leads[256]; // bit 0: where no run may be named, bit 1: where one may
 };
 
 static enum qut_table_fault fault_at(struct check *c, enum qut_table_fault fault, const void *where)
@@ -204,12 +205,23 @@ static bool ref_is_sane(const struct check *c, uint32_t ref, bool runs_too)
     return cell_is_sane(c, ref, &next);
 }
 
+// Most codes are of one byte, and of few values: each is judged once.
+static void judge_leads(struct check *c)
+{
+    const unsigned count = c->header->short_rules + c->header->short_runs; // at most 256: check_header
+    for (unsigned lead = 0; lead < count; lead++) {
+        const uint8_t code[] = {0, 0, 0, (uint8_t)lead}; // as long as the longest
+        const uint32_t ref = qut_code_ref(c->header, code + sizeof code);
+        c->sane_leads[lead] = (uint8_t)(ref_is_sane(c, ref, false) | ref_is_sane(c, ref, true) << 1);
+    }
+}
+
 static bool pcs_ascend(const uint8_t *pcs, uint32_t count)
 {
+    bool ascend = true;
     for (uint32_t i = 1; i < count; i++)
-        if (pcs[i] <= pcs[i - 1])
-            return false;
-    return true;
+        ascend &= pcs[i] > pcs[i - 1];
+    return ascend;
 }
 
 // The rows of a block or run that is not wide.
@@ -224,6 +236,10 @@ static enum qut_table_fault check_rows(struct check *c, const uint8_t *bytes, ui
     for (uint32_t i = 0; i < view.row_count; i++) {
         if (end <= codes_start)
             return fault_at(c, fault, bytes);
+        if (c->sane_leads[end[-1]] >> runs_too & 1) {
+            end--;
+            continue;
+        }
         unsigned code_bytes = qut_code_bytes(c->header, end[-1]);
         if (code_bytes > (size_t)(end - codes_start) || (view.one_byte_codes && code_bytes != 1))
             return fault_at(c, fault, bytes);
@@ -315,8 +331,10 @@ enum qut_table_fault qut_table_check(const void *bytes, size_t size, uint64_t *f
         fault = check_sections(&c);
     if (fault == QUT_TABLE_OK)
         fault = check_cells(&c);
-    if (fault == QUT_TABLE_OK)
+    if (fault == QUT_TABLE_OK) {
+        judge_leads(&c);
         fault = check_runs(&c);
+    }
     if (fault == QUT_TABLE_OK)
         fault = check_blocks(&c);
     if (fault_offset)
