@@ -2,16 +2,12 @@
 #include "tracer/query/duckdb_late.h"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
-// ISO C knows no way from void * to a function but through memory.
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
+#include "base/late.h"
+
+static const struct base_late_function functions[] = {
     {"duckdb_open", offsetof(struct duckdb_functions, open)},
     {"duckdb_close", offsetof(struct duckdb_functions, close)},
     {"duckdb_connect", offsetof(struct duckdb_functions, connect)},
@@ -41,18 +37,7 @@ const struct duckdb_functions *duckdb_late(struct base_error *error)
 {
     static struct duckdb_functions found;
     const char *named = getenv("QUT_DUCKDB");
-    void *library = dlopen(named && *named ? named : "libduckdb.so", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "DuckDB cannot be loaded: %s", dlerror());
-        return NULL;
-    }
-    for (size_t i = 0; i < FUNCTIONS; i++) {
-        void *function = dlsym(library, functions[i].name);
-        if (!function) {
-            base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "DuckDB's library has no %s", functions[i].name);
-            return NULL;
-        }
-        memcpy((char *)&found + functions[i].offset, &function, sizeof function);
-    }
-    return &found;
+    return base_late_load("DuckDB", named && *named ? named : "libduckdb.so", functions, FUNCTIONS, &found, error) == 0
+               ? &found
+               : NULL;
 }

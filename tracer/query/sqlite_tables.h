@@ -2,9 +2,8 @@
 #ifndef TRACER_QUERY_SQLITE_TABLES_H
 #define TRACER_QUERY_SQLITE_TABLES_H
 
-#include <sqlite3.h>
-
 #include "tracer/query/inside.h"
+#include "tracer/query/sqlite_late.h"
 
 struct query_source { // of one virtual table
     const struct query_traces *traces;

@@ -50,10 +50,10 @@ static int connect_table(sqlite3 *database, void *aux, int argc, const char *con
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s\"%s\" %s", i ? ", " : "", schema->columns[i].name,
                  schema->columns[i].type == TABLES_TEXT ? "TEXT" : "INTEGER");
     snprintf(text + strlen(text), sizeof text - strlen(text), ")");
-    const int status = sqlite3_declare_vtab(database, text);
+    const int status = query_sqlite.declare_vtab(database, text);
     if (status != SQLITE_OK)
         return status;
-    struct table *table = sqlite3_malloc(sizeof *table);
+    struct table *table = query_sqlite.malloc(sizeof *table);
     if (!table)
         return SQLITE_NOMEM;
     *table = (struct table){.source = *source};
@@ -63,7 +63,7 @@ static int connect_table(sqlite3 *database, void *aux, int argc, const char *con
 
 static int disconnect_table(sqlite3_vtab *table)
 {
-    sqlite3_free(table);
+    query_sqlite.free(table);
     return SQLITE_OK;
 }
 
@@ -217,7 +217,7 @@ static int open_row(struct cursor *cursor)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **to)
 {
-    struct cursor *cursor = sqlite3_malloc(sizeof *cursor);
+    struct cursor *cursor = query_sqlite.malloc(sizeof *cursor);
     if (!cursor)
         return SQLITE_NOMEM;
     *cursor = (struct cursor){.source = ((struct table *)base)->source};
@@ -227,17 +227,17 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **to)
 
 static int close_cursor(sqlite3_vtab_cursor *cursor)
 {
-    sqlite3_free(cursor);
+    query_sqlite.free(cursor);
     return SQLITE_OK;
 }
 
 // False: no number of a row is equal to it.
 static bool take_number(sqlite3_value *value, int64_t *number)
 {
-    *number = sqlite3_value_int64(value);
-    switch (sqlite3_value_numeric_type(value)) {
+    *number = query_sqlite.value_int64(value);
+    switch (query_sqlite.value_numeric_type(value)) {
     case SQLITE_INTEGER: return true;
-    case SQLITE_FLOAT: return (double)*number == sqlite3_value_double(value);
+    case SQLITE_FLOAT: return (double)*number == query_sqlite.value_double(value);
     default: return false;
     }
 }
@@ -283,9 +283,9 @@ static int give_cell(sqlite3_vtab_cursor *base, sqlite3_context *to, int column)
     const struct cursor *cursor = (const struct cursor *)base;
     const struct tables *tables = cursor->source.traces->items[cursor->at];
     if (tables_schemas[cursor->source.table].columns[column].type == TABLES_TEXT)
-        sqlite3_result_text(to, tables_text(tables, &cursor->row, (unsigned)column), -1, SQLITE_STATIC);
+        query_sqlite.result_text(to, tables_text(tables, &cursor->row, (unsigned)column), -1, SQLITE_STATIC);
     else
-        sqlite3_result_int64(to, tables_number(tables, &cursor->row, (unsigned)column));
+        query_sqlite.result_int64(to, tables_number(tables, &cursor->row, (unsigned)column));
     return SQLITE_OK;
 }
 
