@@ -23,10 +23,20 @@ static void *map(size_t bytes)
 {
     void *array =
         mmap(NULL, mapped_bytes(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (array == MAP_FAILED)
-        return NULL;
-    madvise(array, mapped_bytes(bytes), MADV_HUGEPAGE); // a wish: where the kernel has none, small pages do
+    return array != MAP_FAILED ? array : NULL;
+}
+
+static void *map_huge(size_t bytes)
+{
+    void *array = map(bytes);
+    if (array)
+        madvise(array, mapped_bytes(bytes), MADV_HUGEPAGE); // a wish: where the kernel has none, small pages do
     return array;
+}
+
+void *base_array_sparse(size_t bytes)
+{
+    return is_mapped(bytes) ? map(bytes) : calloc(1, bytes);
 }
 
 void *base_array_resize(void *array, size_t old_bytes, size_t new_bytes)
@@ -40,7 +50,7 @@ void *base_array_resize(void *array, size_t old_bytes, size_t new_bytes)
         madvise(moved, mapped_bytes(new_bytes), MADV_HUGEPAGE);
         return moved;
     }
-    void *fresh = is_mapped(new_bytes) ? map(new_bytes) : malloc(new_bytes);
+    void *fresh = is_mapped(new_bytes) ? map_huge(new_bytes) : malloc(new_bytes);
     if (!fresh)
         return NULL;
     size_t kept = old_bytes < new_bytes ? old_bytes : new_bytes;

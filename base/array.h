@@ -10,6 +10,9 @@
 void *base_array_resize(void *array, size_t old_bytes, size_t new_bytes);
 void base_array_free(void *array, size_t bytes);
 
+// Of zeros, of which few pages will be touched: those stay small. Free it with base_array_free, or resize it.
+void *base_array_sparse(size_t bytes);
+
 // The same wish for memory that leaves as malloc's: free it with free. Not zeroed.
 void *base_array_malloc(size_t bytes);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock_inline.h"
+#include "base/codec.h"
 #include "tracer/collect/file_chunks.h"
 #include "tracer/collect/file_tables.h"
 #include "tracer/collect/notes_write.h"
@@ -303,6 +304,8 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
         trace_memory_free(memory);
         return -1;
     }
+    // Else each block would take memory, and give it back. While it goes on there are few, and may be many processes.
+    collector->file.work = base_zstd_room_new();
     // Whatever fails, the rest is tried: smaller things may still have room.
     write_tables(collector);
     write_code_names(collector);

@@ -237,7 +237,7 @@ static bool read_old(struct settler *settler, const uint8_t *bytes, size_t size)
 }
 
 // Tables before the chunks that refer to them.
-static bool write_new(struct settler *settler, const struct trace_file *old, uint64_t begin_ns,
+static bool write_new(struct settler *settler, struct trace_file *old, uint64_t begin_ns,
                       struct qut_trace_file_trailer *trailer)
 {
     const struct image *image = &settler->image;
@@ -245,7 +245,8 @@ static bool write_new(struct settler *settler, const struct trace_file *old, uin
                                     begin_ns, &settler->error) != 0)
         return false;
     settler->file.level = LEVEL_SETTLED;
-    settler->file.work = base_zstd_room_new();
+    settler->file.work = old->work;
+    old->work = NULL;
     if (!write_segment(settler) ||
         !write_pieces(settler, QUT_TRACE_FILE_MODULES, image->modules, image->module_count, sizeof *image->modules,
                       MODULE_BLOCK_COUNT) ||

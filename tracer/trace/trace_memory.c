@@ -50,9 +50,8 @@ void *trace_memory_take(struct trace_memory *memory, size_t count, size_t item_b
     size_t piece = add_piece(memory);
     if (piece == SIZE_MAX)
         return NULL;
-    // Large ones are fresh mappings, which are zeros: not to be touched before they are used. What is smaller than
-    // those is from malloc's family.
-    void *taken = bytes < (size_t)2 << 20 ? calloc(1, bytes) : base_array_resize(NULL, 0, bytes);
+    // Large ones are tables by the numbers of nodes, of which a short recording has few.
+    void *taken = base_array_sparse(bytes);
     if (!taken)
         return NULL;
     memory->items[piece] = (struct piece){taken, bytes};

@@ -41,7 +41,8 @@ struct look { // at one ring
 int traced_rings_begin(struct traced_process *process, struct base_error *error)
 {
     process->rings = calloc(process->header.ring_count, sizeof *process->rings);
-    return process->rings ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for rings");
+    process->batch = malloc(BATCH * sizeof *process->batch);
+    return process->rings && process->batch ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for rings");
 }
 
 void traced_rings_end(struct traced_process *process)
@@ -51,7 +52,9 @@ void traced_rings_end(struct traced_process *process)
         traced_scope_free(&process->rings[i].scope);
     }
     free(process->rings);
+    free(process->batch);
     process->rings = NULL;
+    process->batch = NULL;
 }
 
 static struct qut_calls_ring *entry_of(const struct traced_process *process, uint32_t index)
@@ -324,7 +327,7 @@ static int give_back(struct look *look, struct base_error *error)
 // Returns how many events were there; -1: *error.
 static int64_t drain_ring(struct look *look, struct base_error *error)
 {
-    static _Thread_local struct qut_calls_event batch[BATCH];
+    struct qut_calls_event *batch = look->process->batch;
     const uint32_t state = __atomic_load_n(&look->shared->state, __ATOMIC_ACQUIRE);
     int64_t all = 0;
     if (state == QUT_CALLS_RING_FREE)

@@ -93,6 +93,7 @@ struct traced_process {
     } running;
     uint64_t begin_ticks;
     struct traced_ring *rings;                // header.ring_count
+    struct qut_calls_event *batch;            // on their way from a ring to the file
     bool traps_are_refused;                   // the agent cannot catch them
     uint64_t least_ticks;                     // of functions that have none of their own
     uint64_t maps_hash;                       // of what is mapped executable
