@@ -227,6 +227,19 @@ uint32_t agent_what_to_watch(void)
     return agent_settings.sync | (qut_sampling_interrupts() ? guarded : 0);
 }
 
+// As long as they come: those of a large program take the recorder its time, once. What is not there by then comes
+// later.
+static void wait_for_tables(void)
+{
+    struct qut_stats stats;
+    uint64_t pending_before;
+    qut_get_stats(&stats, sizeof stats);
+    do
+        pending_before = stats.pending_count;
+    while (qut_wait(TABLES_PATIENCE_MS) == -ETIMEDOUT &&
+           (qut_get_stats(&stats, sizeof stats), stats.pending_count < pending_before));
+}
+
 static int begin(enum agent_channel_begin how)
 {
     static bool handles_forks;
@@ -245,7 +258,7 @@ static int begin(enum agent_channel_begin how)
     if (error != 0)
         return error;
     agent_hide_actions_before();
-    qut_wait(TABLES_PATIENCE_MS); // what is not there by then comes later
+    wait_for_tables();
     error = open_trace();
     if (error != 0) {
         qut_stop();

@@ -151,6 +151,9 @@ int qutc_cache_holds(const char *path, const struct input_image *image, bool sma
 
 int qutc_make_directories(const char *path, struct base_error *error)
 {
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return 0;
     char *partial = strdup(path);
     if (!partial)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "path");
@@ -160,7 +163,6 @@ int qutc_make_directories(const char *path, struct base_error *error)
         if (separator != '/' && separator != '\0')
             continue;
         *at = '\0';
-        struct stat status;
         // Another process may be creating the same directories.
         if (mkdir(partial, 0755) != 0 && errno != EEXIST)
             result = base_fail(error, BASE_ERR_IO, "", 0, "cannot create %s: %s", partial, strerror(errno));

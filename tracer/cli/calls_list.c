@@ -13,7 +13,7 @@
 #include "tracer/calls/patterns.h"
 #include "tracer/calls/plan.h"
 #include "tracer/prototypes/prototypes.h"
-#include "tracer/record/tables_ahead.h"
+#include "tracer/record/program_paths.h"
 
 // ---- files, and their plans
 

@@ -11,20 +11,16 @@
 
 #include "cli/arguments.h"
 #include "cli/diagnostics.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
 #include "qutc/cache.h"
 #include "tracer/attach/attach.h"
 #include "tracer/cli/calls_options.h"
 #include "tracer/cli/record_show.h"
 #include "tracer/cli/record_summary.h"
 #include "tracer/record/record.h"
-#include "tracer/record/tables_ahead.h"
 
 struct work {
     const struct record_command_options *options;
     struct record_show show;
-    struct progress progress;
     char agent_path[PATH_MAX];
     struct program program;
     pid_t pid; // with --inject
@@ -85,33 +81,6 @@ static bool open_elsewhere(struct record_command_options *options)
     if (!opened && wanted.url_count)
         cli_report(stderr, "--tables-url", "%s", error.detail);
     return opened || !wanted.url_count;
-}
-
-static void step(void *context, size_t done, size_t all)
-{
-    struct work *work = context;
-    cli_progress_step(&work->progress, done, all);
-}
-
-static bool is_interrupted(void *context)
-{
-    (void)context;
-    return cli_interrupt_came();
-}
-
-static bool make_tables(struct work *work)
-{
-    const struct ahead ahead = {.cache_directory = work->options->settings.cache,
-                                .agent_path = work->agent_path[0] ? work->agent_path : NULL,
-                                .progress = step,
-                                .progress_context = work,
-                                .is_interrupted = is_interrupted};
-    if (!*ahead.cache_directory)
-        return true;
-    cli_progress_begin(&work->progress, "tables", work->options->quiet);
-    bool goes_on = record_ahead_of(&ahead, &work->program);
-    cli_progress_end(&work->progress);
-    return goes_on;
 }
 
 // ---- a command
@@ -219,10 +188,6 @@ static int record_a_command(struct work *work)
         cli_report_error(stderr, AGENT_FILE, &error);
         return CLI_BAD;
     }
-    cli_interrupt_watch();
-    // The recorder waits for signals in its own way.
-    if (!make_tables(work) || cli_interrupt_unwatch())
-        return cli_interrupt_status();
     if (!refused)
         return record_inside(work);
     if (options->calls) {

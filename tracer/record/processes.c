@@ -127,6 +127,17 @@ static void keep(struct recorder *recorder, struct process *process, int process
     note_signal(recorder, process);
 }
 
+// Of as many as a process takes for its events: one that is left is none.
+static bool are_short_of_descriptors(int any_fd)
+{
+    const int first = record_dup_cloexec(any_fd), second = record_dup_cloexec(any_fd);
+    if (first >= 0)
+        close(first);
+    if (second >= 0)
+        close(second);
+    return first < 0 || second < 0;
+}
+
 const char *recorder_hello(void *context, const struct agent_channel_hello *hello, struct server_peer *peer,
                            int segment_fd)
 {
@@ -154,10 +165,7 @@ const char *recorder_hello(void *context, const struct agent_channel_hello *hell
             record_left_forget(&recorder->left, pid);
         return NULL;
     }
-    int fd = record_dup_cloexec(segment_fd);
-    recorder->result->is_short_of_descriptors |= fd < 0;
-    if (fd >= 0)
-        close(fd);
+    recorder->result->is_short_of_descriptors |= are_short_of_descriptors(segment_fd);
     close(segment_fd);
     free(process);
     char text[256];

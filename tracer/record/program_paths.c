@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tracer/record/tables_ahead.h"
+#include "tracer/record/program_paths.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "qutc/include/qutc/warm_up.h"
 
 extern char **environ;
 
@@ -68,14 +66,6 @@ static void add_libraries(struct record_paths *paths, const struct program *prog
             continue;
 }
 
-static int step(void *context, const struct qutc_warm_up_step *done)
-{
-    const struct ahead *ahead = context;
-    if (ahead->progress)
-        ahead->progress(ahead->progress_context, done->done, done->total);
-    return ahead->is_interrupted && ahead->is_interrupted(ahead->progress_context);
-}
-
 void record_program_paths(const struct program *program, struct record_paths *paths)
 {
     *paths = (struct record_paths){.count = 0};
@@ -88,25 +78,4 @@ void record_paths_free(struct record_paths *paths)
     for (size_t i = 0; i < paths->count; i++)
         free(paths->items[i]);
     paths->count = 0;
-}
-
-bool record_ahead_of(const struct ahead *ahead, const struct program *program)
-{
-    struct record_paths paths;
-    record_program_paths(program, &paths);
-    if (ahead->agent_path)
-        add_path(&paths, ahead->agent_path);
-    struct qutc_warm_up_options options = {.size = sizeof options,
-                                           .cache_directory = ahead->cache_directory,
-                                           .debug_root = "/usr/lib/debug",
-                                           .paths = (const char *const *)paths.items,
-                                           .path_count = paths.count,
-                                           .step = step,
-                                           .step_context = (void *)ahead,
-                                           .trust_cache = true}; // the agent checks them, and asks
-    struct qutc_warm_up_result result;
-    char reason[160];
-    qutc_warm_up(&options, &result, reason, sizeof reason);
-    record_paths_free(&paths);
-    return !ahead->is_interrupted || !ahead->is_interrupted(ahead->progress_context);
 }
