@@ -21,17 +21,28 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc)
     return modules->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
+// The kernel compares in a quarter of the time that it reads in. Where it may not, or what is there is none of its
+// words, it reads.
+static bool is_there(uintptr_t address, const uint8_t canary[MODULES_CANARY_BYTES])
+{
+    uint32_t words[2];
+    uint8_t now[MODULES_CANARY_BYTES];
+    static_assert(sizeof words == sizeof now, "all of it is compared");
+    memcpy(words, canary, sizeof words);
+    if (os_is_word(address, words[0]) && os_is_word(address + sizeof *words, words[1]))
+        return true;
+    return os_read_self(address, now, sizeof now) == sizeof now && memcmp(now, canary, sizeof now) == 0;
+}
+
 bool module_confirm(const struct module *module, uintptr_t pc)
 {
     // Without a build-id or an OAT file's checksum nothing that is quickly read tells it from another library, loaded
     // where it was. (Seen: the loader gave two of them the same address and the same link map.) A scan compares
     // everything.
-    uint8_t now[MODULES_CANARY_BYTES];
     if (module->is_permanent)
         return true;
     return module->canary_address && (module->unlisted || os_confirm_module(pc, module->map_start, module->link_map)) &&
-           os_read_self(module->canary_address, now, sizeof now) == sizeof now &&
-           memcmp(now, module->canary, sizeof now) == 0;
+           is_there(module->canary_address, module->canary);
 }
 
 void modules_want_refresh(void)
