@@ -175,7 +175,7 @@ struct qut_calls_event {
 static_assert(sizeof(struct qut_calls_event) == 16, "shared");
 
 enum {
-    // Of an entry: its slot held exit_return already. Of an exit: of a call that such an entry has begun (x86-64).
+    // Of an entry: its slot held exit_return already. Of an exit: of a call that such an entry has begun.
     QUT_CALLS_EVENT_TAIL = 1 << QUT_CALLS_ID_BITS,
     QUT_CALLS_EVENT_EXIT = 1 << (QUT_CALLS_ID_BITS + 1),
 };

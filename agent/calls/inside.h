@@ -98,9 +98,10 @@ uint64_t calls_kept_result(uint64_t slot);
 void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *caller);
 // At an entry that a jump led to: the exit's word of the call that has jumped.
 uint64_t calls_jumped_from(uint64_t slot);
-// Where a call of a slot returns to; whether that is code of the object that we are in.
+// Where the call of a slot returns to: that whose entry or exit it is.
 uint64_t calls_returns_to(uint64_t slot);
-bool calls_returns_to_us(uint64_t slot);
+// Of the calling thread's stack.
+uint64_t calls_slot(uint64_t word);
 // Runs `take`, which may use any register, where those that are not general ones belong to the program. 0: they cannot
 // be kept here. Uses 3 KiB of stack.
 uint64_t calls_aside(calls_take_stack *take, const struct calls_caller *caller, uint32_t frames);

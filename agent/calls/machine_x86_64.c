@@ -38,6 +38,11 @@ uint64_t calls_ticks(void)
     return __builtin_ia32_rdtsc();
 }
 
+uint64_t calls_slot(uint64_t word)
+{
+    return qut_calls_word_slot(word);
+}
+
 // stub_x86_64.S: what calls_enter keeps itself, and what call_c keeps in its frame of 192 bytes.
 void calls_kept_arguments(uint64_t slot, uint64_t arguments[6])
 {
@@ -59,14 +64,6 @@ uint64_t calls_returns_to(uint64_t slot)
 uint64_t calls_jumped_from(uint64_t slot)
 {
     return *(const uint64_t *)(slot - 64);
-}
-
-bool calls_returns_to_us(uint64_t slot)
-{
-    extern const char __ehdr_start[] __attribute__((visibility("hidden"))),
-        etext[] __attribute__((visibility("hidden"))); // the linker's
-    const uint64_t pc = calls_returns_to(slot);
-    return pc - (uint64_t)__ehdr_start < (uint64_t)etext - (uint64_t)__ehdr_start;
 }
 
 // Those of call_c's frame. At an exit that lies one word further out.

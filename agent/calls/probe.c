@@ -251,6 +251,14 @@ void calls_probe_look_for_ended(void)
     calls_open_look_for_ended(calls_process_id(), run_left, &leaving);
 }
 
+static bool returns_to_us(uint64_t slot)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden"))),
+        etext[] __attribute__((visibility("hidden"))); // the linker's
+    const uint64_t pc = calls_returns_to(slot);
+    return pc - (uint64_t)__ehdr_start < (uint64_t)etext - (uint64_t)__ehdr_start;
+}
+
 // With what it has jumped to, a call has returned.
 static void run_jumped(struct host *host, uint64_t *fields, uint64_t ticks)
 {
@@ -269,11 +277,11 @@ static void run_jumped(struct host *host, uint64_t *fields, uint64_t ticks)
 // `ticks`: 0 where calls_probe_run needs none.
 static void run_call(const struct calls_probe *probe, bool is_exit, uint64_t word, uint64_t ticks)
 {
-    const uint64_t slot = qut_calls_word_slot(word);
+    const uint64_t slot = calls_slot(word);
     const uint32_t id = qut_calls_word_id(word);
     const uint32_t put_there = masks_of(probe, id);
     const bool has_jumped = (word & QUT_CALLS_EVENT_TAIL) && (probe->return_programs | probe->unwind_programs);
-    if (slot < takes_stack_at && calls_returns_to_us(slot)) // a walk calls memset: no call of the program's
+    if (slot < takes_stack_at && returns_to_us(slot)) // a walk calls memset: no call of the program's
         return;
     const uint32_t mask = that_run(probe, put_there, slot);
     uint64_t *began = (uint64_t *)(slot - calls_distance(calls_machine.times_log2));

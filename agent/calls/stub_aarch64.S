@@ -18,7 +18,8 @@
         .set    TAIL_BIT, 0x080000
         .set    EXIT_BIT, 0x100000
         .set    SLOT_SHIFT, 18                  // slot >> 3 << 21
-        .set    FRAME, 176                      // x0-x18, x30, x1 as it is handed on
+        .set    FRAME, 176                      // x0-x18, x30, x1 as it is handed on, and
+        .set    JUMPED_FROM, 168                // the exit's word of what has jumped here
 
         // Of struct calls_own; the head is at 0, the limit behind it.
         .set    RING, 16
@@ -147,7 +148,11 @@
         add     x2, x2, x1, lsr #1              // 2^QUT_CALLS_AARCH64_WORDS_LOG2
         ldur    w3, [x17, #-4]
         orr     x1, x3, x0, lsl #SLOT_SHIFT
+        ldr     x4, [x2]
+        str     x4, [sp, #JUMPED_FROM]
         orr     x3, x1, #EXIT_BIT
+        orr     x4, x3, #TAIL_BIT
+        csel    x3, x4, x3, eq
         str     x3, [x2]
         orr     x3, x1, #TAIL_BIT
         csel    x1, x3, x1, eq
