@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <Zydis/Zydis.h>
 #include <elf.h>
+#include <pthread.h>
+#include <stddef.h>
 
+#include "base/late.h"
 #include "tracer/calls/inside.h"
 
 enum { DWARF_FP = 6, REG_SP = 4, REG_FP = 5, RIP_RELATIVE = 5, SIB = 4, MOD_REGISTER = 3 };
@@ -95,6 +98,19 @@ static bool is_movable(const ZydisDecodedInstruction *in, const struct calls_ins
     }
 }
 
+// Loaded when code is first read.
+static struct {
+    __typeof__(ZydisDecoderDecodeInstruction) *decode;
+} zydis;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load_zydis(void)
+{
+    static const struct base_late_function function = {"ZydisDecoderDecodeInstruction",
+                                                       offsetof(__typeof__(zydis), decode)};
+    base_late_load("Zydis", "libZydis.so.4.0", &function, 1, &zydis, NULL);
+}
+
 bool calls_read_by_zydis(struct base_bytes bytes, uint64_t vaddr, struct calls_instruction *out)
 {
     static const ZydisDecoder decoder = {.machine_mode = ZYDIS_MACHINE_MODE_LONG_64,
@@ -105,7 +121,8 @@ bool calls_read_by_zydis(struct base_bytes bytes, uint64_t vaddr, struct calls_i
                                                           [ZYDIS_DECODER_MODE_LZCNT] = ZYAN_TRUE,
                                                           [ZYDIS_DECODER_MODE_TZCNT] = ZYAN_TRUE}};
     ZydisDecodedInstruction in;
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, bytes.data, bytes.size, &in)))
+    pthread_once(&once, load_zydis);
+    if (!zydis.decode || !ZYAN_SUCCESS(zydis.decode(&decoder, NULL, bytes.data, bytes.size, &in)))
         return false;
     *out = (struct calls_instruction){.length = in.length, .flow = (uint8_t)flow_of(&in)};
     uint64_t end = vaddr + in.length;

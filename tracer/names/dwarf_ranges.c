@@ -19,7 +19,7 @@ bool names_ranges_add(struct names_ranges *ranges, Dwarf_Die *die, uint32_t item
 {
     Dwarf_Addr base, start, end;
     ptrdiff_t offset = 0;
-    while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+    while ((offset = names_dw.ranges(die, offset, &base, &start, &end)) > 0) {
         // What a linker threw away begins at 0.
         if (start == 0 || end <= start)
             continue;

@@ -3,12 +3,12 @@
 #ifndef TRACER_NAMES_DWARF_RANGES_H
 #define TRACER_NAMES_DWARF_RANGES_H
 
-#include <elfutils/libdw.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/vector.h"
+#include "tracer/names/dw_late.h"
 
 struct names_range {
     uint64_t start; // first: ranges are sorted by it

@@ -12,9 +12,9 @@ uint32_t names_scopes_enter(struct names_scopes *scopes, uint32_t parent, Dwarf_
     struct names_scope *scope = scopes->count < UINT32_MAX / 2 ? BASE_ADD(scopes) : NULL;
     if (!scope)
         return NAMES_SCOPE_NONE;
-    const char *name = dwarf_diename(die);
+    const char *name = names_dw.diename(die);
     if (!name)
-        name = dwarf_tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
+        name = names_dw.tag(die) == DW_TAG_namespace ? "(anonymous namespace)" : "(anonymous class)";
     *scope = (struct names_scope){parent, name};
     return (uint32_t)scopes->count;
 }
@@ -25,7 +25,7 @@ void names_scopes_add(struct names_scopes *scopes, uint32_t scope, Dwarf_Die *fu
         return;
     struct names_declared *place = BASE_ADD(&scopes->functions);
     if (place)
-        *place = (struct names_declared){dwarf_dieoffset(function), scope};
+        *place = (struct names_declared){names_dw.dieoffset(function), scope};
 }
 
 static uint32_t scope_of(const struct names_scopes *scopes, Dwarf_Off offset)
@@ -50,7 +50,7 @@ static bool follow(Dwarf_Die *die)
     for (size_t i = 0; i < 2; i++) {
         Dwarf_Attribute attribute;
         Dwarf_Die next;
-        if (dwarf_formref_die(dwarf_attr(die, links[i], &attribute), &next)) {
+        if (names_dw.formref_die(names_dw.attr(die, links[i], &attribute), &next)) {
             *die = next;
             return true;
         }
@@ -61,9 +61,9 @@ static bool follow(Dwarf_Die *die)
 const char *names_scopes_qualify(struct names_scopes *scopes, Dwarf_Die *die, const char *name)
 {
     Dwarf_Die at = *die;
-    uint32_t scope = scope_of(scopes, dwarf_dieoffset(&at));
+    uint32_t scope = scope_of(scopes, names_dw.dieoffset(&at));
     for (unsigned i = 0; scope == NAMES_SCOPE_NONE && i < LINKS_MAX && follow(&at); i++)
-        scope = scope_of(scopes, dwarf_dieoffset(&at));
+        scope = scope_of(scopes, names_dw.dieoffset(&at));
     const char *parts[DEPTH_MAX];
     size_t count = 0, used = 0;
     if (scope == NAMES_SCOPE_NONE)

@@ -4,10 +4,9 @@
 #ifndef TRACER_NAMES_DWARF_SCOPES_H
 #define TRACER_NAMES_DWARF_SCOPES_H
 
-#include <elfutils/libdw.h>
-
 #include "base/interner.h"
 #include "base/vector.h"
+#include "tracer/names/dw_late.h"
 
 enum { NAMES_SCOPE_NONE = 0 };
 

@@ -11,7 +11,8 @@ enum { DEPTH_MAX = 256, NO_FUNCTION = UINT32_MAX };
 static bool next_sibling(struct names_unit *unit, Dwarf_Die *die)
 {
     Dwarf_Die next;
-    if (unit->budget == 0 || dwarf_siblingof(die, &next) != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(die))
+    if (unit->budget == 0 || names_dw.siblingof(die, &next) != 0 ||
+        names_dw.dieoffset(&next) <= names_dw.dieoffset(die))
         return false;
     unit->budget--;
     *die = next;
@@ -20,7 +21,7 @@ static bool next_sibling(struct names_unit *unit, Dwarf_Die *die)
 
 static bool first_child(struct names_unit *unit, Dwarf_Die *die, Dwarf_Die *child)
 {
-    if (unit->budget == 0 || dwarf_child(die, child) != 0)
+    if (unit->budget == 0 || names_dw.child(die, child) != 0)
         return false;
     unit->budget--;
     return true;
@@ -61,7 +62,7 @@ static bool find_functions(struct names_unit *unit, Dwarf_Die *parent, uint32_t 
     if (depth > DEPTH_MAX || !first_child(unit, parent, &die))
         return true;
     do {
-        int tag = dwarf_tag(&die);
+        int tag = names_dw.tag(&die);
         if (tag == DW_TAG_subprogram) {
             names_scopes_add(&unit->scopes, scope, &die);
             if (!add_function(unit, &die))
@@ -78,10 +79,10 @@ static bool find_functions(struct names_unit *unit, Dwarf_Die *parent, uint32_t 
 static uint64_t length_of(const Dwarf_Die *die)
 {
     Dwarf_Die copy = *die;
-    Dwarf_Off offset = dwarf_cuoffset(&copy), start = dwarf_dieoffset(&copy) - offset, next;
+    Dwarf_Off offset = names_dw.cuoffset(&copy), start = names_dw.dieoffset(&copy) - offset, next;
     size_t header_bytes;
-    bool found = dwarf_next_unit(dwarf_cu_getdwarf(copy.cu), start, &next, &header_bytes, NULL, NULL, NULL, NULL, NULL,
-                                 NULL) == 0;
+    bool found = names_dw.next_unit(names_dw.cu_getdwarf(copy.cu), start, &next, &header_bytes, NULL, NULL, NULL, NULL,
+                                    NULL, NULL) == 0;
     return found && next > start ? next - start : 1 << 20;
 }
 
@@ -117,7 +118,7 @@ static bool find_inlined(struct names_unit *unit, Dwarf_Die *parent_die, uint32_
         return true;
     do {
         uint32_t own = (uint32_t)unit->inlined.count;
-        switch (dwarf_tag(&die)) {
+        switch (names_dw.tag(&die)) {
         case DW_TAG_inlined_subroutine:
             if (!add_inlined(unit, &die, parent) || !names_ranges_add(&unit->blocks, &die, own, depth) ||
                 !find_inlined(unit, &die, own, depth + 1))
@@ -154,7 +155,7 @@ static bool enter(struct names_unit *unit, uint32_t function)
 static const char *text_of(Dwarf_Die *die, unsigned attribute)
 {
     Dwarf_Attribute found;
-    const char *text = dwarf_formstring(dwarf_attr_integrate(die, attribute, &found));
+    const char *text = names_dw.formstring(names_dw.attr_integrate(die, attribute, &found));
     return text && *text ? text : NULL;
 }
 
@@ -171,7 +172,7 @@ static const char *name_of(struct names_unit *unit, Dwarf_Die *die)
 static bool number_of(Dwarf_Die *die, unsigned attribute, Dwarf_Word *value)
 {
     Dwarf_Attribute found;
-    return dwarf_formudata(dwarf_attr(die, attribute, &found), value) == 0;
+    return names_dw.formudata(names_dw.attr(die, attribute, &found), value) == 0;
 }
 
 // Where the function that one is inlined into calls it.
@@ -183,20 +184,20 @@ static void set_call(struct names_unit *unit, Dwarf_Die *die, struct names_inlin
     if (number_of(die, DW_AT_call_line, &line) && line <= UINT32_MAX)
         caller->line = (uint32_t)line;
     // File 0 is one from DWARF 5 on. Before, it stands for none, and libdw calls it "???".
-    if (number_of(die, DW_AT_call_file, &file) && dwarf_getsrcfiles(&unit->die, &files, &count) == 0 && file < count)
-        caller->file = dwarf_filesrc(files, file, NULL, NULL);
+    if (number_of(die, DW_AT_call_file, &file) && names_dw.getsrcfiles(&unit->die, &files, &count) == 0 && file < count)
+        caller->file = names_dw.filesrc(files, file, NULL, NULL);
     if (caller->file && strcmp(caller->file, "???") == 0)
         caller->file = NULL;
 }
 
 static void set_line(struct names_unit *unit, uint64_t vaddr, struct names_inline_function *function)
 {
-    Dwarf_Line *line = dwarf_getsrc_die(&unit->lines, vaddr);
+    Dwarf_Line *line = names_dw.getsrc_die(&unit->lines, vaddr);
     int number;
     if (!line)
         return;
-    function->file = dwarf_linesrc(line, NULL, NULL);
-    if (dwarf_lineno(line, &number) == 0 && number > 0)
+    function->file = names_dw.linesrc(line, NULL, NULL);
+    if (names_dw.lineno(line, &number) == 0 && number > 0)
         function->line = (uint32_t)number;
 }
 
@@ -217,8 +218,8 @@ bool names_unit_block(struct names_unit *unit, uint64_t vaddr, struct names_bloc
     const struct names_range *inner = names_ranges_find(&unit->blocks, vaddr);
     Dwarf_Die *die = &unit->inlined.items[inner ? inner->item : 0].die;
     Dwarf_Addr entry;
-    block->die = dwarf_dieoffset(die);
-    block->entry = dwarf_entrypc(die, &entry) == 0 ? entry : 0;
+    block->die = names_dw.dieoffset(die);
+    block->entry = names_dw.entrypc(die, &entry) == 0 ? entry : 0;
     return true;
 }
 

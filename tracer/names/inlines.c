@@ -38,20 +38,22 @@ static void close_dwarf(struct names_inlines *inlines)
     inlines->open_unit = NO_UNIT;
     inlines->kept_bytes = 0;
     if (inlines->dwarf)
-        dwarf_end(inlines->dwarf);
+        names_dw.end(inlines->dwarf);
     if (inlines->elf)
-        elf_end(inlines->elf);
+        names_dw.elf_end(inlines->elf);
     inlines->dwarf = NULL;
     inlines->elf = NULL;
 }
 
 static bool open_dwarf(struct names_inlines *inlines)
 {
-    elf_version(EV_CURRENT);
+    if (!names_dw_load())
+        return false;
+    names_dw.elf_version(EV_CURRENT);
     // elf_memory writes nothing: the bytes are const for us only.
-    inlines->elf = inlines->fd >= 0 ? elf_begin(inlines->fd, ELF_C_READ_MMAP, NULL)
-                                    : elf_memory((char *)(uintptr_t)inlines->bytes.data, inlines->bytes.size);
-    inlines->dwarf = inlines->elf ? dwarf_begin_elf(inlines->elf, DWARF_C_READ, NULL) : NULL;
+    inlines->elf = inlines->fd >= 0 ? names_dw.elf_begin(inlines->fd, ELF_C_READ_MMAP, NULL)
+                                    : names_dw.elf_memory((char *)(uintptr_t)inlines->bytes.data, inlines->bytes.size);
+    inlines->dwarf = inlines->elf ? names_dw.begin_elf(inlines->elf, DWARF_C_READ, NULL) : NULL;
     return inlines->dwarf != NULL;
 }
 
@@ -64,7 +66,7 @@ static bool add_unit(struct names_inlines *inlines, Dwarf_Die *die)
         return true;
     Dwarf_Off *offset = BASE_ADD(&inlines->unit_offsets);
     if (offset)
-        *offset = dwarf_dieoffset(die);
+        *offset = names_dw.dieoffset(die);
     return offset;
 }
 
@@ -74,7 +76,7 @@ static bool find_units(struct names_inlines *inlines)
     Dwarf_CU *unit = NULL;
     Dwarf_Die die;
     uint8_t type;
-    while (dwarf_get_units(inlines->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+    while (names_dw.get_units(inlines->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
         if ((type == DW_UT_compile || type == DW_UT_skeleton) && !add_unit(inlines, &die))
             return false;
     return names_ranges_sort(&inlines->units);
@@ -136,7 +138,7 @@ uint32_t names_inlines_units(const struct names_inlines *inlines)
 bool names_inlines_unit_die(struct names_inlines *inlines, uint32_t unit, Dwarf_Die *die)
 {
     return (inlines->dwarf || open_dwarf(inlines)) &&
-           dwarf_offdie(inlines->dwarf, inlines->unit_offsets.items[unit], die);
+           names_dw.offdie(inlines->dwarf, inlines->unit_offsets.items[unit], die);
 }
 
 static bool enter(struct names_inlines *inlines, uint32_t unit)
@@ -153,7 +155,7 @@ static bool enter(struct names_inlines *inlines, uint32_t unit)
     // Of a skeleton the functions are in a file of their own.
     die = lines;
     uint8_t type;
-    if (dwarf_cu_info(lines.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 && type == DW_UT_skeleton &&
+    if (names_dw.cu_info(lines.cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 && type == DW_UT_skeleton &&
         split.addr)
         die = split;
     if (!names_unit_open(&inlines->unit, &lines, &die))

@@ -29,10 +29,10 @@ static bool has_file(Dwarf_Die *unit, const char *file)
 {
     Dwarf_Files *files;
     size_t count;
-    if (dwarf_getsrcfiles(unit, &files, &count) != 0)
+    if (names_dw.getsrcfiles(unit, &files, &count) != 0)
         return false;
     for (size_t i = 0; i < count; i++)
-        if (is_called_so(dwarf_filesrc(files, i, NULL, NULL), file))
+        if (is_called_so(names_dw.filesrc(files, i, NULL, NULL), file))
             return true;
     return false;
 }
@@ -76,9 +76,9 @@ static bool look_at_row(struct finding *found, struct names_unit *unit, Dwarf_Li
     bool is_end = true, is_statement = false;
     int number;
     Dwarf_Addr vaddr;
-    if (dwarf_lineendsequence(row, &is_end) != 0 || is_end || dwarf_linebeginstatement(row, &is_statement) != 0 ||
-        !is_statement || dwarf_lineno(row, &number) != 0 || number <= 0 || dwarf_lineaddr(row, &vaddr) != 0 ||
-        !is_called_so(dwarf_linesrc(row, NULL, NULL), found->file))
+    if (names_dw.lineendsequence(row, &is_end) != 0 || is_end || names_dw.linebeginstatement(row, &is_statement) != 0 ||
+        !is_statement || names_dw.lineno(row, &number) != 0 || number <= 0 || names_dw.lineaddr(row, &vaddr) != 0 ||
+        !is_called_so(names_dw.linesrc(row, NULL, NULL), found->file))
         return true;
     found->lines->has_file = true;
     if ((uint32_t)number == found->line)
@@ -95,11 +95,11 @@ static bool look_at_unit(struct finding *found, uint32_t index)
     if (!names_inlines_unit_die(found->inlines, index, &die) || !has_file(&die, found->file))
         return true;
     struct names_unit *unit = names_inlines_enter(found->inlines, index);
-    if (!unit || dwarf_getsrclines(&unit->lines, &rows, &count) != 0)
+    if (!unit || names_dw.getsrclines(&unit->lines, &rows, &count) != 0)
         return true;
     found->count = 0;
     for (size_t i = 0; i < count; i++)
-        if (!look_at_row(found, unit, dwarf_onesrcline(rows, i)))
+        if (!look_at_row(found, unit, names_dw.onesrcline(rows, i)))
             return false;
     for (size_t i = 0; i < found->count; i++) {
         uint64_t *vaddr = BASE_ADD(found->lines);

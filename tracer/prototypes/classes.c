@@ -34,7 +34,7 @@ static void merge(struct classes *classes, uint64_t offset_bytes, Dwarf_Word byt
 static void classify_base(struct classes *classes, Dwarf_Die *type, uint64_t offset_bytes, Dwarf_Word bytes)
 {
     Dwarf_Word encoding = 0;
-    const char *name = dwarf_diename(type);
+    const char *name = names_dw.diename(type);
     prototypes_number(type, DW_AT_encoding, &encoding);
     switch (encoding) {
     case DW_ATE_boolean:
@@ -62,12 +62,12 @@ static void classify_struct(struct classes *classes, Dwarf_Die *type, uint64_t o
 {
     Dwarf_Die die, member_type;
     struct prototypes_member member;
-    if (dwarf_child(type, &die) != 0)
+    if (names_dw.child(type, &die) != 0)
         return;
     do {
-        const int tag = dwarf_tag(&die);
-        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || dwarf_hasattr(&die, DW_AT_external) ||
-            dwarf_hasattr(&die, DW_AT_declaration))
+        const int tag = names_dw.tag(&die);
+        if ((tag != DW_TAG_member && tag != DW_TAG_inheritance) || names_dw.hasattr(&die, DW_AT_external) ||
+            names_dw.hasattr(&die, DW_AT_declaration))
             continue;
         if (classes->budget == 0 || !prototypes_place(&die, &member) || !prototypes_type_of(&die, &member_type)) {
             classes->all = CLASS_UNKNOWN;
@@ -87,7 +87,7 @@ static void classify_array(struct classes *classes, Dwarf_Die *type, uint64_t of
 {
     Dwarf_Die element;
     Dwarf_Word each;
-    if (dwarf_hasattr(type, DW_AT_GNU_vector)) {
+    if (names_dw.hasattr(type, DW_AT_GNU_vector)) {
         if (bytes <= 16)
             merge(classes, offset_bytes, bytes, CLASS_VECTOR);
         else if (depth)
@@ -116,10 +116,10 @@ static void classify(struct classes *classes, const Dwarf_Die *die, uint64_t off
 {
     Dwarf_Die type = *die, target;
     Dwarf_Word bytes;
-    const int tag = prototypes_peel(&type) ? dwarf_tag(&type) : DW_TAG_invalid;
+    const int tag = prototypes_peel(&type) ? names_dw.tag(&type) : DW_TAG_invalid;
     if (tag == DW_TAG_unspecified_type || tag == DW_TAG_ptr_to_member_type) {
         bytes = tag == DW_TAG_ptr_to_member_type && prototypes_type_of(&type, &target) && prototypes_peel(&target) &&
-                        dwarf_tag(&target) == DW_TAG_subroutine_type
+                        names_dw.tag(&target) == DW_TAG_subroutine_type
                     ? 16
                     : 8;
         merge(classes, offset_bytes, bytes, CLASS_GENERAL);
@@ -175,10 +175,10 @@ static struct classes classes_of(Dwarf_Die *die, bool is_cpp)
 static void list_of(Dwarf_Die *parent, struct prototypes_function *function, unsigned depth)
 {
     Dwarf_Die die;
-    if (dwarf_child(parent, &die) != 0)
+    if (names_dw.child(parent, &die) != 0)
         return;
     do {
-        switch (dwarf_tag(&die)) {
+        switch (names_dw.tag(&die)) {
         case DW_TAG_formal_parameter:
             function->is_cut |= function->count == PROTOTYPES_PARAMETERS_MAX;
             if (!function->is_cut)
@@ -204,7 +204,7 @@ void prototypes_list(Dwarf_Die *die, struct prototypes_function *function)
 static bool origin_of(Dwarf_Die *die, Dwarf_Die *origin)
 {
     Dwarf_Attribute attribute;
-    return dwarf_formref_die(dwarf_attr(die, DW_AT_abstract_origin, &attribute), origin) != NULL;
+    return names_dw.formref_die(names_dw.attr(die, DW_AT_abstract_origin, &attribute), origin) != NULL;
 }
 
 static uint32_t count_of(Dwarf_Die *die)
@@ -221,8 +221,8 @@ static int said_register(Dwarf_Die *die, uint64_t entry_vaddr)
     Dwarf_Attribute attribute;
     Dwarf_Op *operations;
     size_t length;
-    if (!dwarf_attr(die, DW_AT_location, &attribute) ||
-        dwarf_getlocation_addr(&attribute, entry_vaddr, &operations, &length, 1) != 1 || length != 1)
+    if (!names_dw.attr(die, DW_AT_location, &attribute) ||
+        names_dw.getlocation_addr(&attribute, entry_vaddr, &operations, &length, 1) != 1 || length != 1)
         return -1;
     const int number =
         operations->atom >= DW_OP_reg0 && operations->atom <= DW_OP_reg31 ? operations->atom - DW_OP_reg0 : -1;
@@ -261,7 +261,7 @@ static bool is_known_language(int language, bool *is_cpp)
 bool prototypes_is_known(Dwarf_Die *function, bool *is_cpp)
 {
     Dwarf_Die unit;
-    return dwarf_diecu(function, &unit, NULL, NULL) && is_known_language(dwarf_srclang(&unit), is_cpp);
+    return names_dw.diecu(function, &unit, NULL, NULL) && is_known_language(names_dw.srclang(&unit), is_cpp);
 }
 
 struct registers {

@@ -22,22 +22,22 @@ static bool is_named_as(const char *name, const char *of)
 static bool is_copying(Dwarf_Die *method, const Dwarf_Die *class)
 {
     Dwarf_Die die, type, copy = *class;
-    if (dwarf_child(method, &die) != 0)
+    if (names_dw.child(method, &die) != 0)
         return false;
     do {
-        if (dwarf_tag(&die) != DW_TAG_formal_parameter || dwarf_hasattr(&die, DW_AT_artificial))
+        if (names_dw.tag(&die) != DW_TAG_formal_parameter || names_dw.hasattr(&die, DW_AT_artificial))
             continue;
         if (!prototypes_type_of(&die, &type) || !prototypes_is_reference(&type) || !prototypes_type_of(&type, &type) ||
             !prototypes_peel(&type))
             return false;
-        return dwarf_dieoffset(&type) == dwarf_dieoffset(&copy);
+        return names_dw.dieoffset(&type) == names_dw.dieoffset(&copy);
     } while (prototypes_next(&die));
     return false;
 }
 
 static enum prototypes_copied by_method(Dwarf_Die *method, const Dwarf_Die *class, const char *class_name)
 {
-    const char *name = dwarf_diename(method);
+    const char *name = names_dw.diename(method);
     Dwarf_Die copy = *class;
     Dwarf_Half version = 0;
     Dwarf_Word virtuality = 0;
@@ -47,9 +47,9 @@ static enum prototypes_copied by_method(Dwarf_Die *method, const Dwarf_Die *clas
     if (!name || !class_name || !(*name == '~' || (is_named_as(name, class_name) && is_copying(method, class))))
         return PROTOTYPES_BY_BYTES;
     // Before DWARF 5 what a compiler made on request may look as what somebody wrote.
-    const bool says_all = dwarf_cu_info(copy.cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) == 0 && version >= 5;
-    return !says_all || dwarf_hasattr(method, DW_AT_artificial) || dwarf_hasattr(method, DW_AT_defaulted) ||
-                   dwarf_hasattr(method, DW_AT_deleted)
+    const bool says_all = names_dw.cu_info(copy.cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) == 0 && version >= 5;
+    return !says_all || names_dw.hasattr(method, DW_AT_artificial) || names_dw.hasattr(method, DW_AT_defaulted) ||
+                   names_dw.hasattr(method, DW_AT_deleted)
                ? PROTOTYPES_COPIED_UNKNOWN
                : PROTOTYPES_BY_ADDRESS;
 }
@@ -63,7 +63,7 @@ static enum prototypes_copied by_part(Dwarf_Die *part, unsigned *budget, unsigne
         return PROTOTYPES_BY_ADDRESS;
     if (!prototypes_type_of(part, &type) || !prototypes_peel(&type))
         return PROTOTYPES_COPIED_UNKNOWN;
-    for (unsigned links = 0; dwarf_tag(&type) == DW_TAG_array_type; links++)
+    for (unsigned links = 0; names_dw.tag(&type) == DW_TAG_array_type; links++)
         if (links == PROTOTYPES_LINKS_MAX || !prototypes_type_of(&type, &type) || !prototypes_peel(&type))
             return PROTOTYPES_COPIED_UNKNOWN;
     return prototypes_is_struct(&type) ? prototypes_how_copied(&type, budget, depth + 1) : PROTOTYPES_BY_BYTES;
@@ -77,19 +77,19 @@ enum prototypes_copied prototypes_how_copied(Dwarf_Die *class, unsigned *budget,
     prototypes_number(class, DW_AT_calling_convention, &convention);
     if (convention == DW_CC_pass_by_reference || convention == DW_CC_pass_by_value)
         return convention == DW_CC_pass_by_value ? PROTOTYPES_BY_BYTES : PROTOTYPES_BY_ADDRESS;
-    if (dwarf_hasattr(class, DW_AT_declaration) || depth > PROTOTYPES_NEST_MAX)
+    if (names_dw.hasattr(class, DW_AT_declaration) || depth > PROTOTYPES_NEST_MAX)
         return PROTOTYPES_COPIED_UNKNOWN;
-    if (dwarf_child(class, &die) != 0)
+    if (names_dw.child(class, &die) != 0)
         return copied;
     do {
-        const int tag = dwarf_tag(&die);
+        const int tag = names_dw.tag(&die);
         if ((*budget)-- == 0) {
             *budget = 0;
             return PROTOTYPES_COPIED_UNKNOWN;
         }
         if (tag == DW_TAG_subprogram)
-            copied = both(copied, by_method(&die, class, dwarf_diename(class)));
-        else if (tag == DW_TAG_inheritance || (tag == DW_TAG_member && !dwarf_hasattr(&die, DW_AT_external)))
+            copied = both(copied, by_method(&die, class, names_dw.diename(class)));
+        else if (tag == DW_TAG_inheritance || (tag == DW_TAG_member && !names_dw.hasattr(&die, DW_AT_external)))
             copied = both(copied, by_part(&die, budget, depth));
     } while (copied != PROTOTYPES_BY_ADDRESS && prototypes_next(&die));
     return copied;

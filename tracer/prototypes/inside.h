@@ -4,8 +4,8 @@
 #define TRACER_PROTOTYPES_INSIDE_H
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 
+#include "tracer/names/dw_late.h"
 #include "tracer/prototypes/prototypes.h"
 
 enum {

@@ -95,7 +95,7 @@ static bool follow_references(struct walk *walk)
 
 static bool is_pointer(struct walk *walk)
 {
-    return !walk->is_void && dwarf_tag(&walk->type) == DW_TAG_pointer_type;
+    return !walk->is_void && names_dw.tag(&walk->type) == DW_TAG_pointer_type;
 }
 
 static bool enter_member(struct walk *walk, const struct probe_step *step)
@@ -103,7 +103,7 @@ static bool enter_member(struct walk *walk, const struct probe_step *step)
     struct prototypes_member member;
     if (!prototypes_is_struct(&walk->type))
         return refuse_type(walk, "this has no members");
-    if (dwarf_hasattr(&walk->type, DW_AT_declaration))
+    if (names_dw.hasattr(&walk->type, DW_AT_declaration))
         return refuse_type(walk, "only declared in this debug information");
     if (!prototypes_find_member(&walk->type, step, &member, walk->why)) {
         char text[64];
@@ -129,7 +129,7 @@ static bool enter_index(struct walk *walk, int32_t index)
         walk->offset_bytes += (int64_t)each * index;
         return true;
     }
-    if (walk->is_void || dwarf_tag(&array) != DW_TAG_array_type || dwarf_hasattr(&array, DW_AT_GNU_vector))
+    if (walk->is_void || names_dw.tag(&array) != DW_TAG_array_type || names_dw.hasattr(&array, DW_AT_GNU_vector))
         return refuse_type(walk, "this is no array, and no pointer");
     if (!prototypes_type_of(&array, &element) || !prototypes_bytes(&element, &each) || each == 0)
         return refuse(walk, "how large its elements are is not known");
@@ -193,7 +193,7 @@ static bool is_number(struct walk *walk, bool *is_signed)
     Dwarf_Word encoding = 0;
     Dwarf_Die under;
     *is_signed = false;
-    switch (dwarf_tag(&walk->type)) {
+    switch (names_dw.tag(&walk->type)) {
     case DW_TAG_pointer_type:
     case DW_TAG_ptr_to_member_type: return true;
     case DW_TAG_enumeration_type:
@@ -220,7 +220,7 @@ static bool end_at_number(struct walk *walk)
         return refuse_type(walk, "this is no number");
     if (prototypes_is_struct(&walk->type))
         return refuse_type(walk, "which of its members?");
-    if (dwarf_tag(&walk->type) == DW_TAG_array_type)
+    if (names_dw.tag(&walk->type) == DW_TAG_array_type)
         return end_at_address(walk);
     if (!is_number(walk, &recipe->is_signed))
         return false;
@@ -269,7 +269,7 @@ static bool begin_at_argument(struct walk *walk, struct prototypes_function *fun
     walk->why->word_count = 0;
     for (uint32_t i = 0; i < function->count; i++) {
         struct prototypes_parameter *parameter = &function->parameters[i];
-        const char *name = dwarf_diename(&parameter->die);
+        const char *name = names_dw.diename(&parameter->die);
         if (!name)
             continue;
         if (strlen(name) == step->name_length && memcmp(name, step->name, step->name_length) == 0) {

@@ -68,8 +68,8 @@ static const char *usual_name(const char *name)
 static void write_base(Dwarf_Die *die, const char *inner, struct text *text)
 {
     struct text name;
-    const char *own = dwarf_diename(die);
-    join(&name, kind_of(dwarf_tag(die)), own ? usual_name(own) : "{...}", "");
+    const char *own = names_dw.diename(die);
+    join(&name, kind_of(names_dw.tag(die)), own ? usual_name(own) : "{...}", "");
     // "char *x", but "char x"
     join(text, name.characters, *inner ? " " : "", inner);
 }
@@ -84,7 +84,7 @@ static void write_pointer(Dwarf_Die *die, const char *star, const char *inner, s
         join(text, "void ", own.characters, "");
         return;
     }
-    const int tag = dwarf_tag(&target);
+    const int tag = names_dw.tag(&target);
     if (tag == DW_TAG_array_type || tag == DW_TAG_subroutine_type) {
         join(&closed, "(", own.characters, ")");
         own = closed;
@@ -97,9 +97,9 @@ static void write_function(Dwarf_Die *die, const char *inner, struct text *text,
     struct text own, list = {""}, one, before;
     Dwarf_Die child, type;
     unsigned count = 0;
-    if (dwarf_child(die, &child) == 0)
+    if (names_dw.child(die, &child) == 0)
         do {
-            const int tag = dwarf_tag(&child);
+            const int tag = names_dw.tag(&child);
             if (tag != DW_TAG_formal_parameter && tag != DW_TAG_unspecified_parameters)
                 continue;
             if (tag == DW_TAG_unspecified_parameters)
@@ -136,7 +136,7 @@ static void write_qualified(Dwarf_Die *die, const char *word, const char *inner,
     Dwarf_Die type;
     struct text own;
     const bool has_type = prototypes_type_of(die, &type);
-    const int tag = has_type ? dwarf_tag(&type) : DW_TAG_invalid;
+    const int tag = has_type ? names_dw.tag(&type) : DW_TAG_invalid;
     if (tag == DW_TAG_pointer_type) { // behind its star
         join(&own, word, *inner ? " " : "", inner);
         write_type(&type, own.characters, text, depth);
@@ -155,7 +155,7 @@ static void write_type(const Dwarf_Die *die, const char *inner, struct text *tex
     }
     copy = *die;
     prototypes_to_unit(&copy);
-    const int tag = dwarf_tag(&copy);
+    const int tag = names_dw.tag(&copy);
     const char *word = qualifier(tag);
     if (word)
         write_qualified(&copy, word, inner, text, depth + 1);
@@ -186,11 +186,11 @@ char *prototypes_function_text(struct prototypes_function *function, const char 
     FILE *out = open_memstream(&shown, &size);
     if (!out)
         return NULL;
-    const char *own = name ? name : dwarf_diename(&function->die);
+    const char *own = name ? name : names_dw.diename(&function->die);
     fprintf(out, "%s(", own ? own : "?");
     for (uint32_t i = 0; i < function->count; i++) {
         Dwarf_Die *parameter = &function->parameters[i].die;
-        prototypes_type_text(prototypes_type_of(parameter, &type) ? &type : NULL, dwarf_diename(parameter), one,
+        prototypes_type_text(prototypes_type_of(parameter, &type) ? &type : NULL, names_dw.diename(parameter), one,
                              sizeof one);
         fprintf(out, "%s%s", i ? ", " : "", one);
     }

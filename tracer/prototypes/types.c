@@ -7,7 +7,7 @@
 bool prototypes_type_of(Dwarf_Die *die, Dwarf_Die *type)
 {
     Dwarf_Attribute attribute;
-    return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), type) != NULL;
+    return names_dw.formref_die(names_dw.attr_integrate(die, DW_AT_type, &attribute), type) != NULL;
 }
 
 // Where a type has a unit of its own, others have its signature.
@@ -15,7 +15,7 @@ void prototypes_to_unit(Dwarf_Die *type)
 {
     Dwarf_Attribute attribute;
     Dwarf_Die whole;
-    if (dwarf_formref_die(dwarf_attr(type, DW_AT_signature, &attribute), &whole))
+    if (names_dw.formref_die(names_dw.attr(type, DW_AT_signature, &attribute), &whole))
         *type = whole;
 }
 
@@ -23,7 +23,7 @@ bool prototypes_peel(Dwarf_Die *type)
 {
     for (unsigned links = 0; links < PROTOTYPES_LINKS_MAX; links++) {
         Dwarf_Die next;
-        switch (dwarf_tag(type)) {
+        switch (names_dw.tag(type)) {
         case DW_TAG_typedef:
         case DW_TAG_const_type:
         case DW_TAG_volatile_type:
@@ -42,14 +42,14 @@ bool prototypes_peel(Dwarf_Die *type)
 bool prototypes_number(Dwarf_Die *die, unsigned attribute, Dwarf_Word *value)
 {
     Dwarf_Attribute found;
-    return dwarf_formudata(dwarf_attr_integrate(die, attribute, &found), value) == 0;
+    return names_dw.formudata(names_dw.attr_integrate(die, attribute, &found), value) == 0;
 }
 
 // Siblings stand behind each other in the file: one that does not would lead in circles.
 bool prototypes_next(Dwarf_Die *die)
 {
     Dwarf_Die next;
-    if (dwarf_siblingof(die, &next) != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(die))
+    if (names_dw.siblingof(die, &next) != 0 || names_dw.dieoffset(&next) <= names_dw.dieoffset(die))
         return false;
     *die = next;
     return true;
@@ -57,13 +57,13 @@ bool prototypes_next(Dwarf_Die *die)
 
 bool prototypes_is_reference(Dwarf_Die *type)
 {
-    const int tag = dwarf_tag(type);
+    const int tag = names_dw.tag(type);
     return tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
 }
 
 bool prototypes_is_struct(Dwarf_Die *type)
 {
-    const int tag = dwarf_tag(type);
+    const int tag = names_dw.tag(type);
     return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
 }
 
@@ -75,11 +75,11 @@ bool prototypes_dimension(const Dwarf_Die *array, unsigned at, Dwarf_Word *count
     unsigned number = 0;
     bool found = false;
     *count = 1;
-    if (dwarf_child(&copy, &die) != 0)
+    if (names_dw.child(&copy, &die) != 0)
         return false;
     do {
         Dwarf_Word own = 0, upper;
-        if (dwarf_tag(&die) != DW_TAG_subrange_type || number++ < at)
+        if (names_dw.tag(&die) != DW_TAG_subrange_type || number++ < at)
             continue;
         found = true;
         if (!prototypes_number(&die, DW_AT_count, &own) && prototypes_number(&die, DW_AT_upper_bound, &upper))
@@ -95,7 +95,7 @@ bool prototypes_bytes(const Dwarf_Die *type, Dwarf_Word *bytes)
     Dwarf_Die die = *type, element;
     Dwarf_Word factor = 1, count;
     for (unsigned links = 0; links < PROTOTYPES_LINKS_MAX && prototypes_peel(&die); links++) {
-        const int tag = dwarf_tag(&die);
+        const int tag = names_dw.tag(&die);
         if (tag == DW_TAG_pointer_type || prototypes_is_reference(&die))
             *bytes = 8;
         else if (!prototypes_number(&die, DW_AT_byte_size, bytes)) {
@@ -118,7 +118,7 @@ bool prototypes_place(Dwarf_Die *die, struct prototypes_member *member)
     Dwarf_Die type;
     member->die = *die;
     member->bits = 0;
-    if (dwarf_hasattr(die, DW_AT_data_member_location) &&
+    if (names_dw.hasattr(die, DW_AT_data_member_location) &&
         (!prototypes_number(die, DW_AT_data_member_location, &at) || at > PROTOTYPES_BYTES_MAX))
         return false;
     member->offset_bits = at * 8;
@@ -156,12 +156,12 @@ static bool find(struct search *search, const Dwarf_Die *type, struct prototypes
     Dwarf_Die first, die, inner, copy = *type;
     struct prototypes_member outer;
     if (depth > PROTOTYPES_NEST_MAX || !prototypes_peel(&copy) || !prototypes_is_struct(&copy) ||
-        dwarf_child(&copy, &first) != 0)
+        names_dw.child(&copy, &first) != 0)
         return false;
     die = first;
     do {
-        const char *name = dwarf_tag(&die) == DW_TAG_member ? dwarf_diename(&die) : NULL;
-        if (name && !dwarf_hasattr(&die, DW_AT_external)) {
+        const char *name = names_dw.tag(&die) == DW_TAG_member ? names_dw.diename(&die) : NULL;
+        if (name && !names_dw.hasattr(&die, DW_AT_external)) {
             if (is_named(name, search->step))
                 return prototypes_place(&die, member);
             if (search->why->word_count < PROBE_WORDS_MAX)
@@ -170,8 +170,8 @@ static bool find(struct search *search, const Dwarf_Die *type, struct prototypes
     } while (search->budget && search->budget-- && prototypes_next(&die));
     die = first;
     do {
-        const int tag = dwarf_tag(&die);
-        if (!(tag == DW_TAG_inheritance || (tag == DW_TAG_member && !dwarf_diename(&die))) ||
+        const int tag = names_dw.tag(&die);
+        if (!(tag == DW_TAG_inheritance || (tag == DW_TAG_member && !names_dw.diename(&die))) ||
             !prototypes_place(&die, &outer) || !prototypes_type_of(&die, &inner) ||
             !find(search, &inner, member, depth + 1))
             continue;
