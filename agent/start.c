@@ -258,12 +258,13 @@ static int begin(enum agent_channel_begin how)
     if (error != 0)
         return error;
     agent_hide_actions_before();
-    wait_for_tables();
+    // Meanwhile libqut's thread reads tables.
     error = open_trace();
     if (error != 0) {
         qut_stop();
         return error;
     }
+    wait_for_tables();
     if (agent_settings.traps && how != AGENT_BEGAN_BY_INJECTION)
         sampling_keep_trap();
     // An injected agent stands in front of no call, and guards none: timers would cut them short.
