@@ -66,7 +66,7 @@ def sums(status=0):
 
 def check_processes():
     """Threads, a signal handler, recursion, children of fork: whatever the condition says."""
-    threads, calls, children = 4, 20000, 3
+    threads, calls, children = 4, 4000, 3
     done = probe(f"entry:{NAME}!probe_work {{ @n[pid] = count(); @all = count() }} return:{NAME}!probe_deep /retval > 4/ {{ @deep = count() }}"
                  f"return:{NAME}!probe_work /duration > 100s/ {{ @never = count() }}", SUBJECT, str(threads), str(calls), str(children))
     expect(f"exit status ({done.stderr})", done.returncode, 7)
