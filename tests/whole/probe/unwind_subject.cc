@@ -22,8 +22,8 @@ struct account {
 };
 
 account inner{"un_inner"}, middle{"un_middle"}, outer{"un_outer"}, cleanup{"un_cleanup"}, deep{"un_deep"},
-    again{"un_again"}, jump{"un_jump"}, ends{"un_ends"}, aside{"un_aside"};
-account *const accounts[] = {&inner, &middle, &outer, &cleanup, &deep, &again, &jump, &ends, &aside};
+    again{"un_again"}, jump{"un_jump"}, ends{"un_ends"}, aside{"un_aside"}, hops{"un_hops"};
+account *const accounts[] = {&inner, &middle, &outer, &cleanup, &deep, &again, &jump, &ends, &aside, &hops};
 
 // Counts how the call that has it is left.
 class counted
@@ -110,6 +110,13 @@ PROBED void un_again(long n)
         std::rethrow_exception(kept);
 }
 
+// Ends by a jump: who calls it keeps its account.
+PROBED __attribute__((optimize("optimize-sibling-calls"))) void un_hops(long n)
+{
+    hops.calls++;
+    un_inner(n);
+}
+
 PROBED void un_jump(std::jmp_buf *to, long n)
 {
     __asm__ volatile("" : "+r"(n) : "r"(to) : "memory");
@@ -160,6 +167,15 @@ void rounds_of(long rounds)
         try_it([i] { un_outer(i); });
         try_it([i] { un_deep(i % 50, i); });
         try_it([i] { un_again(i); });
+        try_it([i] {
+            try {
+                un_hops(i);
+                hops.returned++;
+            } catch (...) {
+                hops.left++;
+                throw;
+            }
+        });
         try_it([] { un_inner(2); });
     }
 }

@@ -15,7 +15,7 @@ QUT, SUBJECT = (os.path.realpath(path) for path in sys.argv[1:3])
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
 NAME = os.path.basename(SUBJECT)
 PATIENCE_S = 280
-FUNCTIONS = ["inner", "middle", "outer", "cleanup", "deep", "again", "jump", "ends", "aside"]
+FUNCTIONS = ["inner", "middle", "outer", "cleanup", "deep", "again", "jump", "ends", "aside", "hops"]
 THREADS = 3
 
 
