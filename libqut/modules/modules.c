@@ -21,17 +21,19 @@ const struct module *modules_at(const struct modules *modules, uintptr_t pc)
     return modules->count && pc >= first->start && pc < first->end ? first : NULL;
 }
 
-// The kernel compares in a quarter of the time that it reads in. Where it may not, or what is there is none of its
-// words, it reads.
-static bool is_there(uintptr_t address, const uint8_t canary[MODULES_CANARY_BYTES])
+// The kernel compares a word in a quarter of the time that it reads in. Where it may not, or what is there is none of
+// its words, it reads.
+static bool is_there(const struct module *module)
 {
-    uint32_t words[2];
+    uint32_t words[MODULES_CANARY_BYTES / sizeof(uint32_t)];
     uint8_t now[MODULES_CANARY_BYTES];
-    static_assert(sizeof words == sizeof now, "all of it is compared");
-    memcpy(words, canary, sizeof words);
-    if (os_is_word(address, words[0]) && os_is_word(address + sizeof *words, words[1]))
-        return true;
-    return os_read_self(address, now, sizeof now) == sizeof now && memcmp(now, canary, sizeof now) == 0;
+    uintptr_t address = module->canary_address;
+    unsigned same = 0;
+    memcpy(words, module->canary, sizeof words);
+    while (same < module->canary_words && os_is_word(address + same * sizeof *words, words[same]))
+        same++;
+    return same == module->canary_words ||
+           (os_read_self(address, now, sizeof now) == sizeof now && memcmp(now, module->canary, sizeof now) == 0);
 }
 
 bool module_confirm(const struct module *module, uintptr_t pc)
@@ -42,7 +44,7 @@ bool module_confirm(const struct module *module, uintptr_t pc)
     if (module->is_permanent)
         return true;
     return module->canary_address && (module->unlisted || os_confirm_module(pc, module->map_start, module->link_map)) &&
-           is_there(module->canary_address, module->canary);
+           is_there(module);
 }
 
 void modules_want_refresh(void)
@@ -77,6 +79,7 @@ static struct module module_of(const struct modules_record *record)
         .link_map = identity->link_map,
         .is_permanent = identity->is_permanent,
         .canary_address = identity->canary_address,
+        .canary_words = identity->has_oat_identity ? 1 : MODULES_CANARY_BYTES / sizeof(uint32_t),
         .code_base = record->code_base,
         .unlisted = record->unlisted,
     };

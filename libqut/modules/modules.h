@@ -21,6 +21,7 @@ struct module {
     // What tells it from another module that the loader put in its place.
     uintptr_t map_start, link_map;
     bool is_permanent;        // the program, the dynamic loader: nothing ever takes their place
+    uint8_t canary_words;     // of 32 bits: of a checksum one, which the architecture follows that all have
     uintptr_t canary_address; // of bytes of its build-id, or its OAT checksum; 0: it cannot be confirmed
     uint8_t canary[MODULES_CANARY_BYTES];
     uint64_t code_base; // of `start`, in code space (code_space.h); 0: it has no place there
