@@ -147,15 +147,30 @@ void code_deliver(struct code_walk *w, const struct code_run *run, uint32_t to_p
     leader->is_queued = true;
 }
 
-// The caller's registers are those that it called with.
-static void note_lost(struct code_walk *w, const struct code_state *state)
+// Of registers, those that do not hold the caller's.
+static uint64_t other_registers(const struct code_walk *w, const struct code_state *state)
 {
     uint64_t other = 0;
     for (unsigned reg = 0; reg < w->f->arch->register_count; reg++)
         if (reg != w->f->arch->sp_reg && !code_value_is_entry(&state->reg[reg], reg, 0))
             other |= (uint64_t)1 << reg;
+    return other;
+}
+
+// The caller's registers are those that it called with.
+static void note_lost(struct code_walk *w, const struct code_state *state)
+{
+    uint64_t other = other_registers(w, state);
     w->walked->loses |= other & w->f->code->kept;
     w->walked->changes |= other;
+}
+
+static void note_left(struct code_walk *w, const struct code_state *state, uint32_t pc, bool is_behind)
+{
+    struct code_left *place = BASE_ADD(&w->left_for);
+    if (place)
+        *place = (struct code_left){pc, other_registers(w, state) & w->f->code->kept, is_behind};
+    w->no_memory |= !place;
 }
 
 static void end_by_return(struct code_walk *w, const struct code_run *run, const struct code_instruction *in,
@@ -221,10 +236,7 @@ static void go_to(struct code_walk *w, const struct code_run *run, uint64_t vadd
         return;
     }
     if (w->phase == CODE_PHASE_JUDGE && is_entry) {
-        uint32_t *place = BASE_ADD(&w->left_for);
-        if (place)
-            *place = target;
-        w->no_memory |= !place;
+        note_left(w, &run->state, target, false);
     }
     if (is_entry && code_stub_ends(f, target)) { // as a call of it, but that it proves where the stack is
         if (w->phase == CODE_PHASE_JUDGE)
@@ -389,6 +401,8 @@ void code_run_block(struct code_walk *w, uint32_t leader)
             return;
         }
         if (!(f->marks[pc] & CODE_MARK_INSTRUCTION)) { // another function
+            if (w->phase == CODE_PHASE_JUDGE && code_is_entry(&w->machine, &run.state))
+                note_left(w, &run.state, pc, true);
             end_elsewhere(w, &run, pc);
             return;
         }

@@ -51,7 +51,8 @@ bool code_call(struct code_walk *w, struct code_run *run, const struct code_inst
         const struct code_learned *learned = function || f->visit ? NULL : code_learned_at(f, callee);
         if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee, function))
             return false;
-        if (function && function->never_returns)
+        // Where all that is stated is looked at, what is stated behind such calls says it.
+        if (function && (function->never_returns || (function->ends_by_name && !f->visit)))
             return false;
         run->is_doubtful = function ? !function->comes_back : !learned || !learned->comes_back;
         if (function && function->pc != w->start)

@@ -13,6 +13,13 @@ enum { WORK_BYTES_LEAST = 1024, WORK_SHARE = 8, GAP_ROUNDS_MAX = 4 };
 // returns, of V8's built-in functions little. Without a bound shellcheck takes 15 s, with it 0.3 s.
 enum { VAIN_INSTRUCTIONS_MAX = 1 << 19 };
 
+// A function of a gap until what it calls is followed, and its spans.
+struct again {
+    uint32_t pc;
+    size_t first_span, end_span;
+    uint32_t doubtful; // instructions without rules
+};
+
 struct filling {
     struct code_follower f;
     const struct cfi_row_list *stated;
@@ -23,6 +30,7 @@ struct filling {
     bool is_contradicted; // by what is stated for that one's calls
     enum code_fill_extent extent;
     uint64_t instructions_in_vain, instructions_followed; // of functions in gaps
+    BASE_VECTOR(struct again) again;
 };
 
 // The next pc of code; the text's end where there is none.
@@ -154,20 +162,6 @@ static uint64_t find_work(struct filling *filling)
 
 // ---- functions that nothing names
 
-static int by_pc(const void *a, const void *b)
-{
-    const struct code_span *x = a, *y = b;
-    if (x->pc != y->pc)
-        return x->pc < y->pc ? -1 : 1;
-    return (x->end > y->end) - (x->end < y->end);
-}
-
-static void sort_spans(struct code_follower *f)
-{
-    if (f->spans.count)
-        qsort(f->spans.items, f->spans.count, sizeof *f->spans.items, by_pc);
-}
-
 // The end of what was just followed, from pc on without a gap.
 static uint32_t followed_to(const struct code_follower *f, size_t first_span, uint32_t pc)
 {
@@ -219,6 +213,38 @@ static bool is_enough(const struct filling *filling)
            filling->instructions_in_vain > VAIN_INSTRUCTIONS_MAX + filling->instructions_followed;
 }
 
+static int no_memory(struct code_follower *f)
+{
+    return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
+}
+
+// Once more, when what they call is followed: of what then comes back more is known.
+static int follow_again(struct filling *filling)
+{
+    struct code_follower *f = &filling->f;
+    for (size_t i = 0; i < filling->again.count; i++) {
+        const struct again *again = &filling->again.items[i];
+        struct code_function function = {.pc = again->pc, .found = CODE_FOUND_GAP};
+        struct code_walked walked;
+        size_t before = f->spans.count;
+        if (code_follow(f, &function, &walked) != 0)
+            return -1;
+        // What was jumped to may be a function of its own by now, of which alone nothing proves where its stack is.
+        bool is_better =
+            walked.outcome == CODE_FOLLOWED && !filling->is_contradicted &&
+            code_own_bytes(f, before, f->spans.count) >= code_own_bytes(f, again->first_span, again->end_span);
+        if (is_better && !code_learn(f, &function))
+            return no_memory(f);
+        filling->counts->doubtful += is_better ? (uint64_t)walked.doubtful - again->doubtful : 0;
+        for (size_t k = is_better ? again->first_span : before; k < (is_better ? again->end_span : f->spans.count); k++)
+            f->spans.items[k].end = f->spans.items[k].pc;
+    }
+    filling->again.count = 0;
+    code_drop_empty_spans(f);
+    filling->span_count = f->spans.count;
+    return 0;
+}
+
 // Compilers align functions, or something has their addresses. What begins so, and returns with the stack as it found
 // it, is one, or a part of one in which the stack is as at its entry. What may be walked in vain is bounded by the
 // gap's size.
@@ -256,17 +282,18 @@ static int try_gap(struct filling *filling, struct gap gap)
         struct code_walked walked;
         if (code_follow(f, &function, &walked) != 0)
             return -1;
-        end_function(filling, &function, &walked);
-        if (walked.outcome != CODE_FOLLOWED)
-            code_forget_calls(f, first_called);
         uint32_t to = walked.outcome == CODE_FOLLOWED ? followed_to(f, first_span, pc) : pc;
+        end_function(filling, &function, &walked);
         pc = to > pc ? to : behind_block(f, pc, gap.end);
         if (walked.outcome == CODE_FOLLOWED) {
-            if (!code_learn(f, &function))
-                return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
+            struct again *again = BASE_ADD(&filling->again);
+            if (!again || !code_learn(f, &function))
+                return no_memory(f);
+            *again = (struct again){function.pc, first_span, f->spans.count, walked.doubtful};
             filling->instructions_followed += walked.scanned;
             continue;
         }
+        code_forget_calls(f, first_called);
         filling->instructions_in_vain += walked.scanned;
         if (walked.scanned >= instructions_left)
             break;
@@ -291,7 +318,7 @@ static bool knows_mode(const struct code_follower *f, size_t next, size_t span_c
 static int try_gaps(struct filling *filling, bool pointed_only)
 {
     struct code_follower *f = &filling->f;
-    sort_spans(f);
+    code_sort_spans(f);
     size_t span_count = f->spans.count, i = 0; // what is found is appended behind them
     uint32_t end = 0;
     for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size;) {
@@ -308,59 +335,6 @@ static int try_gaps(struct filling *filling, bool pointed_only)
         if (!is_surely_padding(pc, gap.end) && try_gap(filling, gap) != 0)
             return -1;
         pc = gap.end;
-    }
-    return 0;
-}
-
-// ---- rows
-
-// Of [pc, end), which one or more spans hold: their rule, if it is one.
-static uint32_t rule_of(const struct code_span *spans, size_t count, uint32_t pc)
-{
-    uint32_t rule_id = CFI_RULE_HOLE_ID;
-    bool has_rule = false;
-    for (size_t i = 0; i < count; i++) {
-        if (pc < spans[i].pc || pc >= spans[i].end)
-            continue;
-        if (has_rule && spans[i].rule_id != rule_id)
-            return CFI_RULE_HOLE_ID; // code of two functions that disagree
-        rule_id = spans[i].rule_id;
-        has_rule = true;
-    }
-    return rule_id;
-}
-
-static uint32_t next_edge(const struct code_span *spans, size_t count, uint32_t pc, uint32_t end)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (spans[i].pc > pc && spans[i].pc < end)
-            end = spans[i].pc;
-        if (spans[i].end > pc && spans[i].end < end)
-            end = spans[i].end;
-    }
-    return end;
-}
-
-static int make_rows(struct code_follower *f, struct cfi_row_list *rows)
-{
-    sort_spans(f);
-    if (cfi_row_list_reserve(rows, 4 * f->spans.count + 1, f->error) != 0)
-        return -1;
-    const struct code_span *spans = f->spans.items;
-    for (size_t first = 0; first < f->spans.count;) {
-        uint32_t end = spans[first].end;
-        size_t count = 1;
-        for (; first + count < f->spans.count && spans[first + count].pc < end; count++)
-            end = spans[first + count].end > end ? spans[first + count].end : end;
-        for (uint32_t pc = spans[first].pc; pc < end;) {
-            uint32_t edge = next_edge(&spans[first], count, pc, end);
-            if (cfi_row_list_reserve(rows, 2, f->error) != 0)
-                return -1;
-            cfi_row_list_put(rows, pc, rule_of(&spans[first], count, pc));
-            pc = edge;
-        }
-        cfi_row_list_put(rows, end, CFI_RULE_HOLE_ID);
-        first += count;
     }
     return 0;
 }
@@ -410,11 +384,14 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
         result = try_gaps(&filling, round != 1);
         if (result == 0)
             result = code_follower_run(f, end_function);
+        if (result == 0)
+            result = follow_again(&filling);
     }
     if (result == 0)
-        result = make_rows(f, rows);
+        result = code_spans_to_rows(f, rows);
     if (result == 0)
         counts->data_bytes = code_data_bytes(f, rows);
+    base_vector_free(&filling.again.vector);
     code_follower_free(f);
     return result;
 }

@@ -27,10 +27,12 @@ struct code_function {
     uint32_t end;  // of a symbol, or of stated rows; 0: not known
     uint8_t found; // enum code_found
     bool is_seen, is_done, is_followed, never_returns;
+    bool ends_by_name;    // such functions never return
     bool comes_back;      // it returns, or a call of it was shown to come back
     uint16_t name_length; // 0: no symbol names it
     const char *name;     // in the image: not demangled, not ended by 0
     uint64_t loses;       // registers of those that calls keep
+    uint64_t without;     // of them what some code lost that goes on in it
     uint64_t keeps;       // of the others
     uint32_t kept;        // 1 + where its walk is among f->kept; 0: there is none
 };

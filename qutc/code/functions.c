@@ -81,8 +81,10 @@ static void tidy(struct code_follower *f)
             last->is_seen = false;
         last->is_done |= function->is_done;
         last->never_returns |= function->never_returns;
+        last->ends_by_name |= function->ends_by_name;
         last->comes_back |= function->comes_back;
         last->loses |= function->loses;
+        last->without |= function->without;
         last->keeps |= function->keeps;
         last->kept = last->kept ? last->kept : function->kept;
     }
@@ -155,6 +157,8 @@ static bool add_symbols(struct code_follower *f)
             if (f->functions.count > before && length) {
                 f->functions.items[before].name = name;
                 f->functions.items[before].name_length = (uint16_t)(length < UINT16_MAX ? length : UINT16_MAX);
+                f->functions.items[before].ends_by_name =
+                    ELF64_ST_BIND(symbol.st_info) != STB_LOCAL && code_name_ends(name, length);
             }
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of other files that never return. Nothing in this file says so of them: their names do. A compiler lets the
-// next function begin right behind a call of one, so the walk must end there.
+// Functions of other files that never return. Nothing in this file says so of them: their names do, also in the file
+// that has them, where their own code may be too hard to follow. A compiler lets the next function begin right behind a
+// call of one, so the walk must end there.
 #include <stdlib.h>
 
 #include "formats/elf_wide_inline.h"
@@ -90,6 +91,18 @@ static bool is_thrower(const char *name)
 static bool is_ending(const char *name)
 {
     return is_thrower(name) || bsearch(name, endings, sizeof endings / sizeof *endings, sizeof *endings, by_name);
+}
+
+// What is reserved for the C library and the compiler means the same where it is defined.
+bool code_name_ends(const char *name, size_t length)
+{
+    enum { NAME_MAX_BYTES = 128 };
+    char whole[NAME_MAX_BYTES + 1];
+    if (length == 0 || length > NAME_MAX_BYTES)
+        return false;
+    memcpy(whole, name, length);
+    whole[length] = 0;
+    return (whole[0] == '_' || strcmp(whole, "abort") == 0 || strcmp(whole, "exit") == 0) && is_ending(whole);
 }
 
 bool code_note_slot(struct code_follower *f, const struct input_symbol_section *symbols, uint64_t index, uint64_t vaddr,

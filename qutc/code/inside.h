@@ -111,6 +111,12 @@ struct code_table_jump { // one through a table that was read
     bool is_stale;   // ... and is to be read again
 };
 
+struct code_left {
+    uint32_t pc;
+    uint64_t lost;  // registers that calls keep and that do not hold the caller's
+    bool is_behind; // it is what stands behind, not jumped to
+};
+
 struct code_extent { // of a function, at most
     uint32_t start, end;
 };
@@ -135,7 +141,10 @@ struct code_walk {
     struct code_follower *f;
     unsigned phase; // enum code_phase
     struct code_machine machine;
-    uint32_t start, extent_end; // of the function: where the next one begins
+    uint32_t start, extent_end;   // of the function: where the next one begins
+    uint32_t end;                 // ... where it ends by a symbol or by what is stated; 0: not known
+    uint64_t without;             // registers that do not hold the caller's at its entry
+    bool has_return, has_way_out; // a return stands in it before that end; or what may go on behind it or elsewhere
     BASE_VECTOR(uint32_t) touched;
     BASE_VECTOR(uint32_t) to_scan;
     BASE_VECTOR(struct code_leader) leaders;
@@ -156,7 +165,7 @@ struct code_walk {
     size_t first_data;                          // of f->data: beside this function's code
     bool is_told;                               // rules are kept, or somebody is told of them
     BASE_VECTOR(struct code_span) spans;
-    BASE_VECTOR(uint32_t) left_for; // functions that it goes on in
+    BASE_VECTOR(struct code_left) left_for; // functions that it goes on in
     uint32_t instruction_count;
     bool is_unwanted;       // only what it calls and goes on in is
     bool goes_on_in_wanted; // jumps to a function that is to be followed
@@ -238,6 +247,14 @@ uint32_t code_start_at_most(const struct code_follower *f, uint32_t pc); // of t
 // The first instruction that is none of those that fill up, at most `end`.
 uint32_t code_behind_padding(const struct code_follower *f, uint32_t pc, uint32_t end);
 
+// ---- spans.c
+void code_sort_spans(struct code_follower *f);
+// Of these spans, which one walk left (and which are sorted now), as many bytes as belong to no function that was
+// entered on it and is followed itself.
+uint64_t code_own_bytes(struct code_follower *f, size_t first, size_t end);
+void code_drop_empty_spans(struct code_follower *f);
+int code_spans_to_rows(struct code_follower *f, struct cfi_row_list *rows);
+
 // ---- pointed.c
 bool code_is_executable(const struct code_follower *f, uint32_t pc);
 // Of what is wanted: an address that something holds.
@@ -264,6 +281,8 @@ uint64_t code_data_bytes(const struct code_follower *f, const struct cfi_row_lis
 // Notes what is known of the function of that index that the loader puts the address of into a slot. False: no memory.
 bool code_note_slot(struct code_follower *f, const struct input_symbol_section *symbols, uint64_t index, uint64_t vaddr,
                     bool is_call);
+// Of a global function of the file itself: it never returns.
+bool code_name_ends(const char *name, size_t length);
 void code_sort_slots(struct code_follower *f); // when all are noted
 // Of a stub, and of an instruction that calls: what is called never returns.
 bool code_stub_ends(struct code_follower *f, uint32_t pc);

@@ -2,7 +2,7 @@
 // Of functions that nothing names it is known only once they are followed that they are some: what callers may rely on.
 #include "qutc/code/inside.h"
 
-const struct code_learned *code_learned_at(const struct code_follower *f, uint32_t pc)
+static struct code_learned *find(const struct code_follower *f, uint32_t pc)
 {
     uint64_t hash = base_hash_word(0, pc);
     for (uint32_t step = 0, i;
@@ -12,18 +12,25 @@ const struct code_learned *code_learned_at(const struct code_follower *f, uint32
     return NULL;
 }
 
+const struct code_learned *code_learned_at(const struct code_follower *f, uint32_t pc)
+{
+    return find(f, pc);
+}
+
 bool code_learn(struct code_follower *f, const struct code_function *function)
 {
-    if (code_learned_at(f, function->pc))
-        return true;
-    struct code_learned *place = BASE_ADD(&f->learned);
-    if (!place || !base_hash_add(&f->learned_index, base_hash_word(0, function->pc), (uint32_t)f->learned.count - 1))
-        return false;
+    struct code_learned *place = find(f, function->pc);
+    if (!place) {
+        place = BASE_ADD(&f->learned);
+        if (!place ||
+            !base_hash_add(&f->learned_index, base_hash_word(0, function->pc), (uint32_t)f->learned.count - 1))
+            return false;
+        f->has_learned = true;
+    }
     *place = (struct code_learned){.pc = function->pc,
                                    .never_returns = function->never_returns,
                                    .comes_back = function->comes_back,
                                    .loses = function->loses,
                                    .keeps = function->keeps};
-    f->has_learned = true;
     return true;
 }

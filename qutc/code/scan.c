@@ -148,17 +148,31 @@ static bool leaves_for_wanted(const struct code_walk *w, const struct code_instr
     return w->is_unwanted && in->flow == CODE_JUMP && w->f->is_wanted(w->f->wanted_context, target);
 }
 
+// It goes on where not all is looked at.
+static bool is_way_out(const struct code_walk *w, const struct code_instruction *in)
+{
+    if (in->flow != CODE_JUMP && in->flow != CODE_BRANCH)
+        return false;
+    uint64_t start = w->f->text_start;
+    return in->through != CODE_REG_NONE || in->target < start + w->start || in->target >= start + w->end;
+}
+
 static void scan_block(struct code_walk *w, uint32_t pc)
 {
     struct code_instruction in;
     uint32_t target;
     unsigned conditional = 0;
     while (pc < w->f->text_size && !(w->f->marks[pc] & CODE_MARK_INSTRUCTION) && !w->no_memory) {
-        if (!code_read(w->f, pc, &in))
+        w->has_way_out |= pc < w->start || pc >= w->end;
+        if (!code_read(w->f, pc, &in)) {
+            w->has_way_out = true;
             return;
+        }
         mark(w, pc, CODE_MARK_INSTRUCTION);
         w->instruction_count++;
         note_literals(w, &in);
+        w->has_return |= in.flow == CODE_RETURN && pc < w->end;
+        w->has_way_out |= in.flow == CODE_UNKNOWN || is_way_out(w, &in);
         if ((in.flow == CODE_JUMP || in.flow == CODE_BRANCH) && in.through == CODE_REG_NONE &&
             goes_to(w, in.target, &target) && !code_is_other(w, target) && !leaves_for_wanted(w, &in, target)) {
             code_set_mode(w, target, in.target_mode);
@@ -180,6 +194,8 @@ static void scan_block(struct code_walk *w, uint32_t pc)
         pc += in.size_bytes;
         if (pc < w->f->text_size)
             code_set_mode(w, pc, mode);
+        if (w->is_unwanted && in.flow == CODE_CALL && pc == w->end)
+            return;
         bool is_start = pc < w->f->text_size && w->f->marks[pc] & CODE_MARK_START && pc != w->start;
         if ((is_start && in.flow == CODE_CALL) || (pc < w->f->text_size && code_is_other(w, pc)))
             return;

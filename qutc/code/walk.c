@@ -4,6 +4,7 @@
 // whether each way ends as one must. A call that contradicts what is behind it does not come back; without it the walk
 // begins anew.
 #include "qutc/code/inside.h"
+#include "qutc/code/value.h"
 
 // Where ways meet with the stack at different places, one that comes out of a call, alone against all others, does not
 // come back.
@@ -81,6 +82,9 @@ static void walk_once(struct code_walk *w)
         entry.state.slot_count = 0;
         entry.state.reg[w->f->arch->ra_reg] = (struct code_value){.kind = CODE_VALUE_UNKNOWN, .number = -1};
     }
+    for (unsigned i = 0; i < w->f->arch->register_count; i++)
+        if (w->without >> i & 1)
+            entry.state.reg[i] = code_value_unknown(w->start, i);
     code_deliver(w, &entry, w->start);
     for (size_t i = 0; i < w->queue.count && !w->again && !w->no_memory && w->walked->outcome == CODE_FOLLOWED; i++) {
         uint32_t leader = w->queue.items[i];
@@ -148,12 +152,24 @@ static bool is_proven(struct code_walk *w, const struct code_function *function,
         return true;
     // What it goes on in expects what it was itself called with.
     for (size_t i = 0; i < w->left_for.count; i++) {
-        const struct code_function *next = code_function_at(w->f, w->left_for.items[i]);
+        const struct code_function *next = code_function_at(w->f, w->left_for.items[i].pc);
         if ((next && (next->is_followed || next->found & CODE_FOUND_STATED)) ||
-            code_learned_at(w->f, w->left_for.items[i]))
+            code_learned_at(w->f, w->left_for.items[i].pc))
             return true;
     }
     return false;
+}
+
+// It goes on in a function that is known to come back, with the caller's stack: so to the caller.
+static bool comes_back_elsewhere(struct code_walk *w)
+{
+    bool found = false;
+    for (size_t i = 0; i < w->left_for.count && !found; i++) {
+        const struct code_function *next = code_function_at(w->f, w->left_for.items[i].pc);
+        const struct code_learned *learned = next ? NULL : code_learned_at(w->f, w->left_for.items[i].pc);
+        found = next ? next->comes_back : learned && learned->comes_back;
+    }
+    return found;
 }
 
 static int publish(struct code_walk *w, struct code_function *function)
@@ -166,15 +182,20 @@ static int publish(struct code_walk *w, struct code_function *function)
     // What a function does that this one goes on in, or behind another stack, is not known.
     bool is_whole = w->walked->returns && !w->walked->leaves && !w->walked->is_open && !w->walked->is_elsewhere;
     function->keeps = is_whole ? ~(w->walked->changes | f->code->kept | (uint64_t)1 << f->arch->ra_reg) : 0;
-    function->comes_back |= w->walked->returns;
+    function->comes_back |= w->walked->returns || comes_back_elsewhere(w);
     code_parts_learn(w);
     // A return with another stack than is known here may be to the caller; so may be what is behind a call that was
     // blamed for what is not understood: callers would be cut off there.
     function->never_returns =
         !w->walked->returns && !w->walked->leaves && !w->walked->is_elsewhere && !w->walked->is_blaming;
     for (size_t i = 0; i < w->left_for.count; i++) {
-        uint32_t pc = w->left_for.items[i];
+        const struct code_left *left = &w->left_for.items[i];
+        uint32_t pc = left->pc;
         struct code_function *next = code_function_at(f, pc);
+        if (next)
+            next->without |= left->lost;
+        if (left->is_behind)
+            continue;
         if (!next && w->is_unwanted && !f->visit && !(f->marks[pc] & CODE_MARK_CALLED))
             code_note_called(w, pc, f->marks[pc] & CODE_MARK_MODE ? 1 : 0);
         if (!next || next->found & CODE_FOUND_CALL)
@@ -208,7 +229,9 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->outermost.ra.how = QUT_REG_UNDEFINED;
     w->extent_end = code_next_start(f, function->pc);
     w->instruction_count = 0;
-    w->goes_on_in_wanted = false;
+    w->end = function->end;
+    w->without = f->visit ? 0 : function->without;
+    w->has_return = w->has_way_out = w->goes_on_in_wanted = false;
     w->is_unwanted = f->is_wanted && !f->is_wanted(f->wanted_context, function->pc);
     w->no_memory = w->machine.no_memory = false;
     w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
@@ -248,6 +271,10 @@ int code_find_calls(struct code_follower *f, struct code_function *function)
     begin(f->walk, function, &walked);
     code_scan(f->walk, function->pc);
     take_marks_back(f->walk);
+    // Of what is described nothing else is asked; a frame program ends behind a call that does not come back.
+    bool is_described = function->found & CODE_FOUND_STATED && function->end;
+    function->comes_back |= is_described && f->walk->has_return;
+    function->never_returns |= is_described && !f->walk->has_return && !f->walk->has_way_out;
     // Whether that is called so only its own states tell.
     if (f->walk->goes_on_in_wanted && !f->walk->no_memory)
         return code_follow(f, function, &walked);

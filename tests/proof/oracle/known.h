@@ -5,7 +5,7 @@
 
 #include "tests/proof/oracle/modules.h"
 
-enum { KNOWN_MISTAKES_MAX = 32, KNOWN_CODE_MAX = 16 };
+enum { KNOWN_MISTAKES_MAX = 64, KNOWN_CODE_MAX = 16 };
 
 // A piece of code, known by its module's name ("*": any) and its first bytes: the libraries are stripped, and addresses
 // differ from build to build.

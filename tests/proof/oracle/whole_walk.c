@@ -84,11 +84,14 @@ void whole_walk(struct whole_walks *walks, const struct arch_frame_regs *regs, c
     struct runtime_walk walk;
     size_t left = shadow->depth;
     struct passed passed = {{regs->pc}, 1, false};
+    struct qut_frame frame;
     runtime_walk_begin(arch, &walk, regs, ARCH_PC_EXACT);
+    runtime_walk_frame(arch, &ops, walks, &walk, &frame);
     walks->taken++;
-    for (uint32_t depth = 1; runtime_walk_step(arch, &ops, walks, &walk); depth++, left--) {
-        struct qut_frame frame;
-        passed.is_doubtful |= is_doubtful(&walk.rule); // that it was left by
+    for (uint32_t depth = 1;; depth++, left--) {
+        passed.is_doubtful |= is_doubtful(&walk.rule); // that the frame is left by; a step finds the next one's
+        if (!runtime_walk_step(arch, &ops, walks, &walk))
+            break;
         runtime_walk_frame(arch, &ops, walks, &walk, &frame);
         uint64_t wanted = left ? shadow->frames[left - 1].ra : 0;
         if (frame.pc != wanted) {
@@ -100,7 +103,6 @@ void whole_walk(struct whole_walks *walks, const struct arch_frame_regs *regs, c
         if (passed.count < PASSED_MAX)
             passed.pcs[passed.count++] = frame.pc;
     }
-    passed.is_doubtful |= is_doubtful(&walk.rule);
     if (left == 0 && walk.end.reason == QUT_END_OUTERMOST) {
         walks->equal++;
         return;
