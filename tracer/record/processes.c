@@ -289,6 +289,10 @@ void recorder_stop(struct recorder *recorder)
     recorder->is_stopped = true;
     for (struct process *process = recorder->processes; process; process = process->next)
         tell_end(recorder, process, PROCESS_LEFT);
+    // A disk's file system takes milliseconds for that: while samples are collected. What has the agent in it goes
+    // last.
+    if (recorder->server.directory[0] && !recorder->link[0])
+        record_endpoint_remove(recorder->server.directory);
 }
 
 // ---- the end
