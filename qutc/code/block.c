@@ -390,6 +390,7 @@ void code_run_block(struct code_walk *w, uint32_t leader)
         // Where a function begins, or a part of one, no code before it goes on after a call. What something has the
         // address of may be a label; but nothing says that the way to it goes on.
         if (pc != w->start && is_end_behind_call(w, &run, pc)) {
+            w->walked->is_cut_in_doubt |= run.padding == CODE_PADS_DOUBT;
             if (w->phase == CODE_PHASE_JUDGE)
                 code_part_stops(w, &run);
             return;

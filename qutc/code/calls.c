@@ -49,7 +49,7 @@ bool code_call(struct code_walk *w, struct code_run *run, const struct code_inst
     if (callee != UINT32_MAX) {
         const struct code_function *function = code_function_at(f, callee);
         const struct code_learned *learned = function || f->visit ? NULL : code_learned_at(f, callee);
-        if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee, function))
+        if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee))
             return false;
         // Where all that is stated is looked at, what is stated behind such calls says it.
         if (function && (function->never_returns || (function->ends_by_name && !f->visit)))

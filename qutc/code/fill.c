@@ -17,7 +17,9 @@ enum { VAIN_INSTRUCTIONS_MAX = 1 << 19 };
 struct again {
     uint32_t pc;
     size_t first_span, end_span;
-    uint32_t doubtful; // instructions without rules
+    size_t first_assumed, assumed_count; // of `assumed`
+    uint32_t doubtful;                   // instructions without rules
+    bool is_in_doubt;                    // more may be known behind calls when what they call is known
 };
 
 struct filling {
@@ -31,6 +33,7 @@ struct filling {
     enum code_fill_extent extent;
     uint64_t instructions_in_vain, instructions_followed; // of functions in gaps
     BASE_VECTOR(struct again) again;
+    BASE_VECTOR(struct code_assumption) assumed; // what those were taken for that they call
 };
 
 // The next pc of code; the text's end where there is none.
@@ -218,12 +221,33 @@ static int no_memory(struct code_follower *f)
     return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
 }
 
-// Once more, when what they call is followed: of what then comes back more is known.
+static int note_again(struct filling *filling, uint32_t pc, size_t first_span, const struct code_walked *walked)
+{
+    const struct code_walk *w = filling->f.walk;
+    struct again *again = BASE_ADD(&filling->again);
+    if (!again || !BASE_RESERVE(&filling->assumed, w->assumed.count))
+        return no_memory(&filling->f);
+    *again = (struct again){.pc = pc,
+                            .first_span = first_span,
+                            .end_span = filling->f.spans.count,
+                            .first_assumed = filling->assumed.count,
+                            .assumed_count = w->assumed.count,
+                            .doubtful = walked->doubtful,
+                            .is_in_doubt = walked->doubtful || walked->is_cut_in_doubt};
+    for (size_t i = 0; i < w->assumed.count; i++)
+        filling->assumed.items[filling->assumed.count++] = w->assumed.items[i];
+    return 0;
+}
+
+// Once more, when what they call is followed, if that is not what it was taken for or more may come back.
 static int follow_again(struct filling *filling)
 {
     struct code_follower *f = &filling->f;
     for (size_t i = 0; i < filling->again.count; i++) {
         const struct again *again = &filling->again.items[i];
+        if (!again->is_in_doubt &&
+            code_still_holds(f, &filling->assumed.items[again->first_assumed], again->assumed_count))
+            continue;
         struct code_function function = {.pc = again->pc, .found = CODE_FOUND_GAP};
         struct code_walked walked;
         size_t before = f->spans.count;
@@ -239,7 +263,7 @@ static int follow_again(struct filling *filling)
         for (size_t k = is_better ? again->first_span : before; k < (is_better ? again->end_span : f->spans.count); k++)
             f->spans.items[k].end = f->spans.items[k].pc;
     }
-    filling->again.count = 0;
+    filling->again.count = filling->assumed.count = 0;
     code_drop_empty_spans(f);
     filling->span_count = f->spans.count;
     return 0;
@@ -286,10 +310,10 @@ static int try_gap(struct filling *filling, struct gap gap)
         end_function(filling, &function, &walked);
         pc = to > pc ? to : behind_block(f, pc, gap.end);
         if (walked.outcome == CODE_FOLLOWED) {
-            struct again *again = BASE_ADD(&filling->again);
-            if (!again || !code_learn(f, &function))
+            if (!code_learn(f, &function))
                 return no_memory(f);
-            *again = (struct again){function.pc, first_span, f->spans.count, walked.doubtful};
+            if (note_again(filling, function.pc, first_span, &walked) != 0)
+                return -1;
             filling->instructions_followed += walked.scanned;
             continue;
         }
@@ -392,6 +416,7 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     if (result == 0)
         counts->data_bytes = code_data_bytes(f, rows);
     base_vector_free(&filling.again.vector);
+    base_vector_free(&filling.assumed.vector);
     code_follower_free(f);
     return result;
 }

@@ -55,6 +55,7 @@ struct code_walked {
     bool returns, leaves, is_open;
     bool is_elsewhere;       // it ends on a stack that is not known
     bool is_blaming;         // ... in a call of which only a contradiction behind it says that it does not come back
+    bool is_cut_in_doubt;    // ... behind a call of which nothing shows that it comes back
     uint64_t loses, changes; // changes: also of those that calls need not keep
     uint64_t scanned;        // instructions, as often as they were looked at
     uint32_t instructions;   // those that are followed

@@ -2,16 +2,36 @@
 // Most functions are walked once: what their walk took the functions for that they call turns out to be so.
 #include "qutc/code/inside.h"
 
-bool code_assume(struct code_walk *w, uint32_t callee, const struct code_function *function)
+// What a function that is called is taken for, as far as callers go by it.
+static struct code_assumption assumption_of(const struct code_follower *f, uint32_t callee)
+{
+    const struct code_function *function = code_function_at((struct code_follower *)(uintptr_t)f, callee);
+    const struct code_learned *learned = function ? NULL : code_learned_at(f, callee);
+    return (struct code_assumption){.callee = callee,
+                                    .never_returns = function && function->never_returns,
+                                    .loses = function  ? function->loses
+                                             : learned ? learned->loses
+                                                       : 0};
+}
+
+bool code_assume(struct code_walk *w, uint32_t callee)
 {
     struct code_assumption *place = BASE_ADD(&w->assumed);
     if (!place) {
         w->no_memory = true;
         return false;
     }
-    *place = (struct code_assumption){.callee = callee,
-                                      .never_returns = function && function->never_returns,
-                                      .loses = function ? function->loses : 0};
+    *place = assumption_of(w->f, callee);
+    return true;
+}
+
+bool code_still_holds(const struct code_follower *f, const struct code_assumption *assumed, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct code_assumption now = assumption_of(f, assumed[i].callee);
+        if (assumed[i].never_returns != now.never_returns || assumed[i].loses != now.loses)
+            return false;
+    }
     return true;
 }
 
@@ -48,12 +68,7 @@ const struct code_walked *code_kept(const struct code_follower *f, const struct 
     for (size_t i = 0; i < f->disturbed.count; i++)
         if (f->disturbed.items[i] >= kept->low && f->disturbed.items[i] <= kept->high)
             return NULL;
-    for (size_t i = kept->first; i < kept->first + kept->count; i++) {
-        const struct code_assumption *assumed = &f->assumed.items[i];
-        const struct code_function *callee = code_function_at((struct code_follower *)(uintptr_t)f, assumed->callee);
-        if (assumed->never_returns != (callee && callee->never_returns) ||
-            assumed->loses != (callee ? callee->loses : 0))
-            return NULL;
-    }
+    if (!code_still_holds(f, &f->assumed.items[kept->first], kept->count))
+        return NULL;
     return &kept->walked;
 }
