@@ -342,7 +342,8 @@ static bool knows_mode(const struct code_follower *f, size_t next, size_t span_c
 static int try_gaps(struct filling *filling, bool pointed_only)
 {
     struct code_follower *f = &filling->f;
-    code_sort_spans(f);
+    if (!code_sort_spans(f))
+        return no_memory(f);
     size_t span_count = f->spans.count, i = 0; // what is found is appended behind them
     uint32_t end = 0;
     for (uint32_t pc = 0; (pc = next_hole(filling, pc, &end)) < f->text_size;) {

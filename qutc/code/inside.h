@@ -249,7 +249,7 @@ uint32_t code_start_at_most(const struct code_follower *f, uint32_t pc); // of t
 uint32_t code_behind_padding(const struct code_follower *f, uint32_t pc, uint32_t end);
 
 // ---- spans.c
-void code_sort_spans(struct code_follower *f);
+bool code_sort_spans(struct code_follower *f); // false: no memory
 // Of these spans, which one walk left (and which are sorted now), as many bytes as belong to no function that was
 // entered on it and is followed itself.
 uint64_t code_own_bytes(struct code_follower *f, size_t first, size_t end);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instructions with a rule, as functions that were followed leave them: several may share code.
 #include <stdlib.h>
+#include <string.h>
 
 #include "qutc/code/inside.h"
 
@@ -12,10 +13,25 @@ static int by_pc(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-void code_sort_spans(struct code_follower *f)
+// What was sorted before is so again: only what was appended since is sorted, and merged from behind.
+bool code_sort_spans(struct code_follower *f)
 {
-    if (f->spans.count)
-        qsort(f->spans.items, f->spans.count, sizeof *f->spans.items, by_pc);
+    struct code_span *spans = f->spans.items;
+    size_t count = f->spans.count, sorted = count != 0;
+    while (sorted < count && by_pc(&spans[sorted - 1], &spans[sorted]) <= 0)
+        sorted++;
+    const size_t more = count - sorted;
+    struct code_span *appended = more ? malloc(more * sizeof *appended) : NULL;
+    if (!more || !appended)
+        return !more;
+    memcpy(appended, &spans[sorted], more * sizeof *appended);
+    qsort(appended, more, sizeof *appended, by_pc);
+    for (size_t i = more; i > 0; count--) {
+        const bool is_appended = sorted == 0 || by_pc(&spans[sorted - 1], &appended[i - 1]) <= 0;
+        spans[count - 1] = is_appended ? appended[--i] : spans[--sorted];
+    }
+    free(appended);
+    return true;
 }
 
 uint64_t code_own_bytes(struct code_follower *f, size_t first, size_t end)
@@ -73,7 +89,8 @@ static uint32_t next_edge(const struct code_span *spans, size_t count, uint32_t 
 
 int code_spans_to_rows(struct code_follower *f, struct cfi_row_list *rows)
 {
-    code_sort_spans(f);
+    if (!code_sort_spans(f))
+        return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
     if (cfi_row_list_reserve(rows, 4 * f->spans.count + 1, f->error) != 0)
         return -1;
     const struct code_span *spans = f->spans.items;
