@@ -185,7 +185,9 @@ static void end_by_return(struct code_walk *w, const struct code_run *run, const
         w->walked->is_elsewhere |= w->phase == CODE_PHASE_JUDGE;
         return;
     }
-    if (!code_value_is_entry(to, arch->ra_reg, 0) || (arch->ra_in_register ? sp->number != 0 : sp->number < popped)) {
+    // Where no function takes more off its caller's stack, a return that does is no code: an immediate of another one.
+    bool pops_too_little = sp->number<popped, pops_more = sp->number> popped && !w->f->code->callees_pop;
+    if (!code_value_is_entry(to, arch->ra_reg, 0) || pops_too_little || pops_more) {
         contradict(w, run, CODE_BAD_RETURN, pc);
         return;
     }

@@ -15,6 +15,7 @@ import tempfile
 # Nothing says how these are entered, or what they leave.
 HOLES = {
     "never_returns": "1: jmp 1b\n",
+    "returns_and_pops": "ret $0x3630\n",
     "returns_elsewhere": "push %rdi\nret\n",
     "jumps_anywhere": "sub $24, %rsp\njmp *8(%rdi)\n",
     "like_haskell": "add $-16, %rbp\nmov (%rbp), %rbx\njmp *(%rbp)\n",
