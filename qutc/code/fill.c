@@ -239,13 +239,14 @@ static int note_again(struct filling *filling, uint32_t pc, size_t first_span, c
     return 0;
 }
 
-// Once more, when what they call is followed, if that is not what it was taken for or more may come back.
+// Once more, when what they call is followed, if that is not what it was taken for, or more may come back, or what they
+// jump to turned out to be a function.
 static int follow_again(struct filling *filling)
 {
     struct code_follower *f = &filling->f;
     for (size_t i = 0; i < filling->again.count; i++) {
         const struct again *again = &filling->again.items[i];
-        if (!again->is_in_doubt &&
+        if (!again->is_in_doubt && !code_has_start(f, again->first_span, again->end_span, again->pc) &&
             code_still_holds(f, &filling->assumed.items[again->first_assumed], again->assumed_count))
             continue;
         struct code_function function = {.pc = again->pc, .found = CODE_FOUND_GAP};

@@ -253,6 +253,8 @@ bool code_sort_spans(struct code_follower *f); // false: no memory
 // Of these spans, which one walk left (and which are sorted now), as many bytes as belong to no function that was
 // entered on it and is followed itself.
 uint64_t code_own_bytes(struct code_follower *f, size_t first, size_t end);
+// Whether a function begins in one of these, but for that at pc.
+bool code_has_start(const struct code_follower *f, size_t first, size_t end, uint32_t pc);
 void code_drop_empty_spans(struct code_follower *f);
 int code_spans_to_rows(struct code_follower *f, struct cfi_row_list *rows);
 

@@ -51,6 +51,17 @@ uint64_t code_own_bytes(struct code_follower *f, size_t first, size_t end)
     return bytes;
 }
 
+bool code_has_start(const struct code_follower *f, size_t first, size_t end, uint32_t pc)
+{
+    bool found = false;
+    for (size_t i = first; i < end && !found; i++) {
+        const struct code_span *span = &f->spans.items[i];
+        bool is_own = span->pc == pc || span->pc == 0;
+        found = code_next_start(f, is_own ? span->pc : span->pc - 1) < span->end;
+    }
+    return found;
+}
+
 void code_drop_empty_spans(struct code_follower *f)
 {
     size_t count = 0;

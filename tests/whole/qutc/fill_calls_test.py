@@ -108,6 +108,24 @@ comes_back: push %rbp
 xor %ebp, %ebp
 pop %rbp
 ret
+# Goes on in what turns out to be a function later: what that saves is in other places then.
+.p2align 4
+jumps_on: push %r12
+mov $5, %r12d
+pop %r12
+jmp turns_out
+ud2
+turns_out: push %r12
+push %rbx
+behind_jump: xor %ebx, %ebx
+pop %rbx
+pop %r12
+ret
+.p2align 4
+tells: sub $8, %rsp
+call turns_out
+add $8, %rsp
+ret
 # Falls into another one, with a register that is not its caller's.
 function takes_a_register
 mov 16(%rsp), %r15
@@ -131,7 +149,7 @@ call goes_on
 add $8, %rsp
 ret
 .data
-.quad in_a_table
+.quad in_a_table, jumps_on, tells
 .section .note.GNU-stack,"",@progbits
 """
 EXPECTED = {
@@ -140,6 +158,7 @@ EXPECTED = {
     "description": "cfa=rsp+32 ra=[cfa-8] fp=same from-code",
     "tail": "cfa=rsp+32 ra=[cfa-8] fp=same from-code",
     "later": "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16] from-code",
+    "jump": "cfa=rsp+24 ra=[cfa-8] fp=same rbx=[cfa-24] r12=[cfa-16] from-code",
     "register": "cfa=rsp+8 ra=[cfa-8] fp=same r15=undefined from-code",
 }
 
