@@ -26,12 +26,23 @@ CASES = [
     ("they stop", [1, 2, 3], "", [1, 2], [1, 2, 3], verdict.THEY_END),
 ]
 
+# Our first frame of code that states nothing to the others is number 1.
+BEYOND = [
+    ("each goes on in its own way", [1, 2, 3, 4], "", [1, 2, 5], [1, 2, 6], verdict.THEY_CANNOT),
+    ("one goes on in its own way, the other ends", [1, 2, 3, 4], "", [1, 2, 5], [1, 2], verdict.THEY_CANNOT),
+    ("both agree against us", [1, 2, 3, 4], "", [1, 2, 5], [1, 2, 5], verdict.DIFFER),
+    ("before that frame", [1, 9, 3, 4], "", [1, 2, 5], [1, 2, 6], verdict.DIFFER),
+    ("we end, too", [1, 2, 3], "no module", [1, 2, 5], [1, 2, 6], verdict.DIFFER),
+    ("both as we do", [1, 2, 3], "", [1, 2, 3], [1, 2, 3], verdict.EQUAL),
+]
+
 failed = 0
-for name, ours, end, first, second, wanted in CASES:
+for name, ours, end, first, second, wanted in CASES + BEYOND:
+    unread = None if (name, ours, end, first, second, wanted) in CASES else 1
     for others in ({"a": Walk(first), "b": Walk(second)}, {"a": Walk(second), "b": Walk(first)}):
-        got = verdict.judge(Walk(ours, end), others).kind
+        got = verdict.judge(Walk(ours, end), others, unread).kind
         if got != wanted:
             failed += 1
             print(f"FAIL {name}: {got}, wanted {wanted}")
-print(f"{2 * len(CASES) - failed} passed, {failed} failed, 0 skipped")
+print(f"{2 * len(CASES + BEYOND) - failed} passed, {failed} failed, 0 skipped")
 sys.exit(1 if failed else 0)

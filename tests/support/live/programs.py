@@ -26,6 +26,7 @@ class Program:
     ready: str = "ready"  # what it prints, somewhere in a line
     build: list = field(default_factory=list)  # a command that makes it
     environment: dict = field(default_factory=dict)
+    unread: str = ""  # regular expression: of what qut says of a frame of native code that has no unwind information
 
 
 ALL = [
@@ -34,12 +35,13 @@ ALL = [
     Program("C, no frame pointer, alloca", ["{build}/live_frameless"], short=True, rounds=10),
     Program("python3", [sys.executable, f"{PROGRAMS}/threads.py"], short=True, rounds=3),
     Program("python3 of Debian", ["/usr/bin/python3", f"{PROGRAMS}/threads.py"], rounds=3),
-    Program("node", ["node", f"{PROGRAMS}/threads.js"], rounds=3),
+    Program("node", ["node", f"{PROGRAMS}/threads.js"], rounds=3, unread=r" Builtins_"),
     Program("java", ["java", f"{PROGRAMS}/Threads.java"], rounds=3),
     Program("java -Xint", ["java", "-Xint", f"{PROGRAMS}/Threads.java"]),
     Program("Rust", ["{work}/threads-rs"],
             build=["rustc", "-O", "-o", "{work}/threads-rs", f"{PROGRAMS}/threads.rs"]),
-    Program("Go (kubectl proxy)", ["kubectl", "proxy", "--port=0"], ready="serve", environment={"KUBECONFIG": "/dev/null"}),
+    Program("Go (kubectl proxy)", ["kubectl", "proxy", "--port=0"], ready="serve", environment={"KUBECONFIG": "/dev/null"},
+            unread=r"^kubectl "),
     Program("gdb", ["gdb", "-nx", "-q", "{build}/live_frameless", "-ex", "echo ready\\n"]),
     Program("perl", ["perl", "-e", "$| = 1; print qq(ready\\n); sub f { $_[0] ? f($_[0] - 1) : sleep(10000) } f(30)"]),
     Program("bash", ["bash", "-c", "f() { if [ $1 = 0 ]; then echo ready; read x; else f $(($1 - 1)); fi; }; f 20"]),
