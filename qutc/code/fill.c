@@ -247,7 +247,7 @@ static int follow_again(struct filling *filling)
     for (size_t i = 0; i < filling->again.count; i++) {
         const struct again *again = &filling->again.items[i];
         if (!again->is_in_doubt && !code_has_start(f, again->first_span, again->end_span, again->pc) &&
-            code_still_holds(f, &filling->assumed.items[again->first_assumed], again->assumed_count))
+            code_still_holds(f, filling->assumed.items, again->first_assumed, again->assumed_count))
             continue;
         struct code_function function = {.pc = again->pc, .found = CODE_FOUND_GAP};
         struct code_walked walked;

@@ -217,7 +217,8 @@ void code_tell(struct code_walk *w, const struct code_run *run, uint32_t pc, con
 // ---- kept.c
 // Notes what a function that is called is taken for. False: no memory.
 bool code_assume(struct code_walk *w, uint32_t callee);
-bool code_still_holds(const struct code_follower *f, const struct code_assumption *assumed, size_t count);
+// Whether what `count` of them say, from the first-th on, is so now. NULL: count is 0.
+bool code_still_holds(const struct code_follower *f, const struct code_assumption *all, size_t first, size_t count);
 // Keeps the walk that was just made, where that may last. -1: no memory.
 int code_keep(struct code_walk *w, struct code_function *function);
 // The kept walk of a function; NULL: there is none, or it does not hold.

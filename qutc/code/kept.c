@@ -25,11 +25,11 @@ bool code_assume(struct code_walk *w, uint32_t callee)
     return true;
 }
 
-bool code_still_holds(const struct code_follower *f, const struct code_assumption *assumed, size_t count)
+bool code_still_holds(const struct code_follower *f, const struct code_assumption *all, size_t first, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct code_assumption now = assumption_of(f, assumed[i].callee);
-        if (assumed[i].never_returns != now.never_returns || assumed[i].loses != now.loses)
+    for (size_t i = first; i < first + count; i++) {
+        const struct code_assumption now = assumption_of(f, all[i].callee);
+        if (all[i].never_returns != now.never_returns || all[i].loses != now.loses)
             return false;
     }
     return true;
@@ -68,7 +68,7 @@ const struct code_walked *code_kept(const struct code_follower *f, const struct 
     for (size_t i = 0; i < f->disturbed.count; i++)
         if (f->disturbed.items[i] >= kept->low && f->disturbed.items[i] <= kept->high)
             return NULL;
-    if (!code_still_holds(f, &f->assumed.items[kept->first], kept->count))
+    if (!code_still_holds(f, f->assumed.items, kept->first, kept->count))
         return NULL;
     return &kept->walked;
 }
