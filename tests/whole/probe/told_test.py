@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+from waiting_program import Program
+
 QUT, SUBJECT, UNWINDS, CALLERS, LIBRARY, TRACE_PROCESSOR = (os.path.realpath(path) for path in sys.argv[1:7])
 NAME = os.path.basename(SUBJECT)
 PATIENCE_S = 120
@@ -143,18 +146,6 @@ def check_losses():
     expect("entries, and exits", (process["enters"] + lost[0], process["exits"] + lost[1]), (own, own))
 
 
-class Program:
-    """That calls without end."""
-    def __enter__(self):
-        self.process = subprocess.Popen([SUBJECT, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.process.stdout.readline()
-        return self.process
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait(PATIENCE_S)
-
-
 def attached(pid, *more):
     return subprocess.Popen([QUT, "probe", "--json", "-q", "-o", "t.qtrace", "--calls", "--wait", "-p", str(pid), *more, "-e",
                              f"entry:{NAME}!probe_work {{ @n = count(); @__seen = 1 }} return:{NAME}!probe_work {{ @r = count() }}"
@@ -168,7 +159,7 @@ def mapped(pid):
 
 
 def check_attached():
-    with Program() as program:
+    with Program(SUBJECT) as program:
         for _ in range(3):
             with attached(program.pid) as tool:
                 tool.stdout.readline()
@@ -185,7 +176,7 @@ def check_attached():
 
 def check_killed_tool():
     """Its parts are there, and the program goes on."""
-    with Program() as program:
+    with Program(SUBJECT) as program:
         with attached(program.pid) as tool:
             for _ in range(10):
                 tool.stdout.readline()

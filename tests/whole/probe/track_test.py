@@ -15,6 +15,9 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+from waiting_program import Program
+
 QUT, SUBJECT, TRACE_PROCESSOR = (os.path.realpath(path) for path in sys.argv[1:4])
 NAME = os.path.basename(SUBJECT)
 PATIENCE_S = 120
@@ -198,21 +201,6 @@ def check_children():
     expect("of all processes", trace.last("@all"), own + 1 + 3 * 5000)
 
 
-class Program:
-    """That calls without end."""
-    def __enter__(self):
-        self.process = subprocess.Popen([SUBJECT, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.process.stdout.readline()
-        return self.process
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        try:
-            self.process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-
-
 def attached(pid, script, *more):
     return subprocess.Popen([QUT, "probe", "--json", "-q", "-o", "t.qtrace", "-e", script, "-p", str(pid), *more],
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -239,7 +227,7 @@ def until_seen(tool, times=8):
 
 
 def check_attached():
-    with Program() as program:
+    with Program(SUBJECT) as program:
         for _ in range(2):
             with attached(program.pid, SHOWN) as tool:
                 until_seen(tool)
@@ -255,7 +243,7 @@ def check_attached():
 
 
 def check_killed_program():
-    with Program() as program:
+    with Program(SUBJECT) as program:
         with attached(program.pid, SHOWN) as tool:
             until_seen(tool)
             shown = end(tool, program.kill, 0)
@@ -265,7 +253,7 @@ def check_killed_program():
 
 
 def check_killed_tool():
-    with Program() as program:
+    with Program(SUBJECT) as program:
         with attached(program.pid, SHOWN) as tool:
             until_seen(tool, 30)
             tool.kill()
@@ -289,7 +277,7 @@ def check_killed_tool():
 
 def check_together():
     """Slices of another recording beside them: two recordings of one program, on one clock."""
-    with Program() as program:
+    with Program(SUBJECT) as program:
         with attached(program.pid, SHOWN, "--samples", "0") as tool:
             until_seen(tool, 2)
             done = run("record", "-q", "-o", "samples.qtrace", "--duration", "1", "-p", str(program.pid))
