@@ -154,6 +154,8 @@ static void tick(struct sample_ticker *ticker, const void *ucontext, bool is_tim
     if (sample_pace_asks_for_names())
         look_at_name(ticker);
     ticker->tick_count++;
+    if (is_resting) // behind the sample that the rest is for, which it still is
+        return;
     ticker->sample_left_ns = os_now_ns();
     ticker->sample_took_ns = ticker->sample_left_ns - entered_ns;
 }

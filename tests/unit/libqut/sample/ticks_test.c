@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "libqut/host/host.h"
+#include "libqut/sample/inside.h"
 #include "tests/unit/libqut/sample/subject.h"
 
 enum { MS = 1000000 };
@@ -112,7 +113,7 @@ TEST(cpu_timer_counts_what_comes_late)
     struct qut_sampling_counters counts = subject_counts();
     CHECK(counts.taken >= 50 && counts.due >= 1700 && counts.due <= 2100, "%llu of %llu", (ull)counts.taken,
           (ull)counts.due);
-    CHECK(counts.taken + counts.late >= counts.due / 10 * 9, "%llu + %llu of %llu", (ull)counts.taken, (ull)counts.late,
+    CHECK(counts.taken + counts.late >= counts.due / 4 * 3, "%llu + %llu of %llu", (ull)counts.taken, (ull)counts.late,
           (ull)counts.due);
     subject_close();
 }
@@ -142,14 +143,19 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-enum { SLOW_SAMPLES = 20, SLOW_NS = 5 * MS, SLOW_PERIOD_NS = 1 * MS };
-static volatile unsigned slow_samples;
+enum { SLOW_SAMPLES = 20, SLOW_NS = 5 * MS, SLOW_PERIOD_NS = 1 * MS, AT_ONCE_NS = SLOW_PERIOD_NS / 8 };
+static volatile unsigned slow_samples, samples_at_once;
 static uint64_t slow_left_ns, between_ns;
 
-// As a deep stack on a machine that others use.
+// As a deep stack on a machine that others use. What comes at once behind it has to be the kernel's time behind a
+// handler, a sample without a walk, which takes no time.
 static bool take_long(void)
 {
     uint64_t began_ns = now_ns();
+    if (slow_samples && began_ns - slow_left_ns < AT_ONCE_NS) {
+        samples_at_once++;
+        return true;
+    }
     if (slow_samples)
         between_ns += began_ns - slow_left_ns;
     while (now_ns() - began_ns < SLOW_NS)
@@ -163,19 +169,23 @@ static bool take_long(void)
 static void sample_slowly(uint32_t trigger)
 {
     subject_open(0, 0);
-    slow_samples = 0;
+    slow_samples = samples_at_once = 0;
     between_ns = 0;
     atomic_store(&sampling_before_sample, take_long);
     uint64_t began_ns = now_ns();
     CHECK(subject_sample(trigger, SLOW_PERIOD_NS) == 0, "cannot start");
     while (slow_samples < SLOW_SAMPLES && now_ns() - began_ns < (uint64_t)60000 * MS)
         subject_spin_ms(1);
+    struct sample_ticker *ticker = sample_ticker_self(sample_tickers_enter());
+    uint64_t beside_count = ticker ? atomic_load(&ticker->counts.beside) : 0;
+    sample_tickers_leave();
     qut_sampling_stop();
     atomic_store(&sampling_before_sample, NULL);
     struct qut_sampling_counters counts = subject_counts();
-    CHECK(slow_samples >= SLOW_SAMPLES && counts.taken == slow_samples, "%u samples, %llu ticks", slow_samples,
-          (ull)counts.taken);
-    // In all: the kernel's time behind a handler is a sample without a walk, and comes at once.
+    CHECK(slow_samples >= SLOW_SAMPLES && counts.taken == slow_samples + samples_at_once, "%u + %u samples, %llu ticks",
+          slow_samples, samples_at_once, (ull)counts.taken);
+    CHECK(ticker && samples_at_once <= beside_count, "%u at once, %llu by the timer beside", samples_at_once,
+          (ull)beside_count);
     CHECK(between_ns >= (uint64_t)SLOW_SAMPLES * SLOW_PERIOD_NS, "trigger %u: %llu ns", trigger, (ull)between_ns);
     CHECK(counts.late >= slow_samples, "%llu late", (ull)counts.late);
     subject_close();
