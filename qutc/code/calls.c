@@ -49,16 +49,15 @@ bool code_call(struct code_walk *w, struct code_run *run, const struct code_inst
     if (callee != UINT32_MAX) {
         const struct code_function *function = code_function_at(f, callee);
         const struct code_learned *learned = function || f->visit ? NULL : code_learned_at(f, callee);
-        if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, callee))
+        const struct code_assumption taken = code_taken_for(f, callee);
+        if (w->phase == CODE_PHASE_JUDGE && !code_assume(w, &taken))
             return false;
         // Where all that is stated is looked at, what is stated behind such calls says it.
         if (function && (function->never_returns || (function->ends_by_name && !f->visit)))
             return false;
         run->is_doubtful = function ? !function->comes_back : !learned || !learned->comes_back;
-        if (function && function->pc != w->start)
-            kept = (kept & ~function->loses) | (f->visit ? 0 : function->keeps);
-        if (learned && callee != w->start)
-            kept = (kept & ~learned->loses) | learned->keeps;
+        if (callee != w->start)
+            kept = (kept & ~taken.loses) | taken.keeps;
         if (tells_pc(f, callee, &told)) {
             kept = f->code->kept & ~((uint64_t)1 << told);
             run->is_doubtful = false;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "qutc/code/inside.h"
+#include "qutc/code/settle.h"
 
 // Where less is in holes, or less than one byte in so many, what the described code calls is not looked for: what the
 // linker's start files leave is found without, and looking takes several times what reading all frame programs does.
@@ -12,15 +13,6 @@ enum { WORK_BYTES_LEAST = 1024, WORK_SHARE = 8, GAP_ROUNDS_MAX = 4 };
 // How many instructions are looked at in vain, beside as many as stand in what is followed: of Haskell's code nothing
 // returns, of V8's built-in functions little. Without a bound shellcheck takes 15 s, with it 0.3 s.
 enum { VAIN_INSTRUCTIONS_MAX = 1 << 19 };
-
-// A function of a gap until what it calls is followed, and its spans.
-struct again {
-    uint32_t pc;
-    size_t first_span, end_span;
-    size_t first_assumed, assumed_count; // of `assumed`
-    uint32_t doubtful;                   // instructions without rules
-    bool is_in_doubt;                    // more may be known behind calls when what they call is known
-};
 
 struct filling {
     struct code_follower f;
@@ -32,8 +24,8 @@ struct filling {
     bool is_contradicted; // by what is stated for that one's calls
     enum code_fill_extent extent;
     uint64_t instructions_in_vain, instructions_followed; // of functions in gaps
-    BASE_VECTOR(struct again) again;
-    BASE_VECTOR(struct code_assumption) assumed; // what those were taken for that they call
+    struct code_settling settling;
+    bool no_memory;
 };
 
 // The next pc of code; the text's end where there is none.
@@ -183,9 +175,11 @@ static uint32_t followed_to(const struct code_follower *f, size_t first_span, ui
 static void end_function(void *context, const struct code_function *function, const struct code_walked *walked)
 {
     struct filling *filling = context;
-    (void)function;
     if (filling->is_contradicted)
         filling->f.spans.count = filling->span_count;
+    else if (walked->outcome == CODE_FOLLOWED &&
+             code_settle_later(&filling->settling, function, filling->span_count, walked) != 0)
+        filling->no_memory = true;
     filling->is_contradicted = false;
     filling->span_count = filling->f.spans.count;
     filling->counts->functions++;
@@ -219,55 +213,6 @@ static bool is_enough(const struct filling *filling)
 static int no_memory(struct code_follower *f)
 {
     return base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code");
-}
-
-static int note_again(struct filling *filling, uint32_t pc, size_t first_span, const struct code_walked *walked)
-{
-    const struct code_walk *w = filling->f.walk;
-    struct again *again = BASE_ADD(&filling->again);
-    if (!again || !BASE_RESERVE(&filling->assumed, w->assumed.count))
-        return no_memory(&filling->f);
-    *again = (struct again){.pc = pc,
-                            .first_span = first_span,
-                            .end_span = filling->f.spans.count,
-                            .first_assumed = filling->assumed.count,
-                            .assumed_count = w->assumed.count,
-                            .doubtful = walked->doubtful,
-                            .is_in_doubt = walked->doubtful || walked->is_cut_in_doubt};
-    for (size_t i = 0; i < w->assumed.count; i++)
-        filling->assumed.items[filling->assumed.count++] = w->assumed.items[i];
-    return 0;
-}
-
-// Once more, when what they call is followed, if that is not what it was taken for, or more may come back, or what they
-// jump to turned out to be a function.
-static int follow_again(struct filling *filling)
-{
-    struct code_follower *f = &filling->f;
-    for (size_t i = 0; i < filling->again.count; i++) {
-        const struct again *again = &filling->again.items[i];
-        if (!again->is_in_doubt && !code_has_start(f, again->first_span, again->end_span, again->pc) &&
-            code_still_holds(f, filling->assumed.items, again->first_assumed, again->assumed_count))
-            continue;
-        struct code_function function = {.pc = again->pc, .found = CODE_FOUND_GAP};
-        struct code_walked walked;
-        size_t before = f->spans.count;
-        if (code_follow(f, &function, &walked) != 0)
-            return -1;
-        // What was jumped to may be a function of its own by now, of which alone nothing proves where its stack is.
-        bool is_better =
-            walked.outcome == CODE_FOLLOWED && !filling->is_contradicted &&
-            code_own_bytes(f, before, f->spans.count) >= code_own_bytes(f, again->first_span, again->end_span);
-        if (is_better && !code_learn(f, &function))
-            return no_memory(f);
-        filling->counts->doubtful += is_better ? (uint64_t)walked.doubtful - again->doubtful : 0;
-        for (size_t k = is_better ? again->first_span : before; k < (is_better ? again->end_span : f->spans.count); k++)
-            f->spans.items[k].end = f->spans.items[k].pc;
-    }
-    filling->again.count = filling->assumed.count = 0;
-    code_drop_empty_spans(f);
-    filling->span_count = f->spans.count;
-    return 0;
 }
 
 // Compilers align functions, or something has their addresses. What begins so, and returns with the stack as it found
@@ -313,8 +258,6 @@ static int try_gap(struct filling *filling, struct gap gap)
         if (walked.outcome == CODE_FOLLOWED) {
             if (!code_learn(f, &function))
                 return no_memory(f);
-            if (note_again(filling, function.pc, first_span, &walked) != 0)
-                return -1;
             filling->instructions_followed += walked.scanned;
             continue;
         }
@@ -390,6 +333,8 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
     if (code_follower_init_wanted(f, image, text_start, text_end, stated, rules, &wanted, error) != 0)
         return -1;
     f->context = &filling;
+    filling.settling =
+        (struct code_settling){.f = f, .is_contradicted = &filling.is_contradicted, .doubtful = &counts->doubtful};
     if (f->arch->has_exidx) {
         f->made = compare_at_call;
         f->forget = forget;
@@ -411,14 +356,14 @@ int code_fill(const struct input_image *image, uint64_t text_start, uint64_t tex
         if (result == 0)
             result = code_follower_run(f, end_function);
         if (result == 0)
-            result = follow_again(&filling);
+            result = filling.no_memory ? -1 : code_settle(&filling.settling);
+        filling.span_count = f->spans.count;
     }
     if (result == 0)
         result = code_spans_to_rows(f, rows);
     if (result == 0)
         counts->data_bytes = code_data_bytes(f, rows);
-    base_vector_free(&filling.again.vector);
-    base_vector_free(&filling.assumed.vector);
+    code_settling_free(&filling.settling);
     code_follower_free(f);
     return result;
 }

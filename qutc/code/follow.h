@@ -47,6 +47,7 @@ struct code_slot_of {
 struct code_span {
     uint32_t pc, end;
     uint32_t rule_id;
+    uint32_t owner; // what it rests on is kept by this number; 0: it is not
 };
 
 struct code_walked {

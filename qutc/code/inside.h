@@ -125,7 +125,7 @@ struct code_extent { // of a function, at most
 struct code_assumption {
     uint32_t callee; // pc
     bool never_returns;
-    uint64_t loses;
+    uint64_t loses, keeps;
 };
 
 // A walk from before all functions were known. It holds if what it assumed is so.
@@ -215,10 +215,14 @@ static inline void code_run_begin(struct code_run *run, uint32_t from)
 void code_tell(struct code_walk *w, const struct code_run *run, uint32_t pc, const struct code_instruction *in);
 
 // ---- kept.c
-// Notes what a function that is called is taken for. False: no memory.
-bool code_assume(struct code_walk *w, uint32_t callee);
+// What a function that is called is taken for, as far as callers go by it.
+struct code_assumption code_taken_for(const struct code_follower *f, uint32_t callee);
+// Notes that. False: no memory.
+bool code_assume(struct code_walk *w, const struct code_assumption *taken);
 // Whether what `count` of them say, from the first-th on, is so now. NULL: count is 0.
 bool code_still_holds(const struct code_follower *f, const struct code_assumption *all, size_t first, size_t count);
+// Whether no register that calls were taken to keep is lost now: rules stay true, though there might be better ones.
+bool code_is_safe(const struct code_follower *f, const struct code_assumption *all, size_t first, size_t count);
 // Keeps the walk that was just made, where that may last. -1: no memory.
 int code_keep(struct code_walk *w, struct code_function *function);
 // The kept walk of a function; NULL: there is none, or it does not hold.
@@ -256,7 +260,6 @@ bool code_sort_spans(struct code_follower *f); // false: no memory
 uint64_t code_own_bytes(struct code_follower *f, size_t first, size_t end);
 // Whether a function begins in one of these, but for that at pc.
 bool code_has_start(const struct code_follower *f, size_t first, size_t end, uint32_t pc);
-void code_drop_empty_spans(struct code_follower *f);
 int code_spans_to_rows(struct code_follower *f, struct cfi_row_list *rows);
 
 // ---- pointed.c
@@ -328,6 +331,8 @@ bool code_is_entry(const struct code_machine *machine, const struct code_state *
 // ---- learned.c: functions that nothing names, once they are followed
 bool code_learn(struct code_follower *f, const struct code_function *function);         // false: no memory
 const struct code_learned *code_learned_at(const struct code_follower *f, uint32_t pc); // NULL: nothing
+// What it was learned by is not so.
+void code_learned_false(struct code_follower *f, uint32_t pc);
 
 // ---- calls.c
 uint32_t code_callee_of(const struct code_follower *f, const struct code_instruction *in); // UINT32_MAX: not known

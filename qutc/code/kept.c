@@ -2,34 +2,50 @@
 // Most functions are walked once: what their walk took the functions for that they call turns out to be so.
 #include "qutc/code/inside.h"
 
-// What a function that is called is taken for, as far as callers go by it.
-static struct code_assumption assumption_of(const struct code_follower *f, uint32_t callee)
+struct code_assumption code_taken_for(const struct code_follower *f, uint32_t callee)
 {
     const struct code_function *function = code_function_at((struct code_follower *)(uintptr_t)f, callee);
-    const struct code_learned *learned = function ? NULL : code_learned_at(f, callee);
-    return (struct code_assumption){.callee = callee,
-                                    .never_returns = function && function->never_returns,
-                                    .loses = function  ? function->loses
-                                             : learned ? learned->loses
-                                                       : 0};
+    const struct code_learned *learned = f->visit ? NULL : code_learned_at(f, callee);
+    struct code_assumption taken = {.callee = callee};
+    if (function) {
+        taken.never_returns = function->never_returns;
+        taken.loses = function->loses;
+        taken.keeps = f->visit ? 0 : function->keeps;
+    } else if (learned) {
+        taken.loses = learned->loses;
+    }
+    // Of what was followed with what stands behind it, before another function was known to begin there, more is known.
+    if (learned)
+        taken.keeps |= learned->keeps;
+    return taken;
 }
 
-bool code_assume(struct code_walk *w, uint32_t callee)
+bool code_assume(struct code_walk *w, const struct code_assumption *taken)
 {
     struct code_assumption *place = BASE_ADD(&w->assumed);
     if (!place) {
         w->no_memory = true;
         return false;
     }
-    *place = assumption_of(w->f, callee);
+    *place = *taken;
     return true;
 }
 
 bool code_still_holds(const struct code_follower *f, const struct code_assumption *all, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++) {
-        const struct code_assumption now = assumption_of(f, all[i].callee);
-        if (all[i].never_returns != now.never_returns || all[i].loses != now.loses)
+        const struct code_assumption now = code_taken_for(f, all[i].callee);
+        if (all[i].never_returns != now.never_returns || all[i].loses != now.loses || all[i].keeps & ~now.keeps)
+            return false;
+    }
+    return true;
+}
+
+bool code_is_safe(const struct code_follower *f, const struct code_assumption *all, size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++) {
+        const struct code_assumption now = code_taken_for(f, all[i].callee);
+        if (now.loses & ~all[i].loses || all[i].keeps & ~now.keeps)
             return false;
     }
     return true;

@@ -34,3 +34,10 @@ bool code_learn(struct code_follower *f, const struct code_function *function)
                                    .keeps = function->keeps};
     return true;
 }
+
+void code_learned_false(struct code_follower *f, uint32_t pc)
+{
+    struct code_learned *place = find(f, pc);
+    if (place)
+        place->keeps = 0;
+}

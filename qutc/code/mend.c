@@ -24,7 +24,7 @@ static bool add_span(struct mending *m, uint32_t pc, uint32_t end, uint32_t rule
 {
     struct code_span *span = rule_id == CFI_RULE_NO_MEMORY ? NULL : BASE_ADD(&m->spans);
     if (span)
-        *span = (struct code_span){pc, end, rule_id};
+        *span = (struct code_span){.pc = pc, .end = end, .rule_id = rule_id};
     return span != NULL;
 }
 

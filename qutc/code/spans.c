@@ -62,15 +62,6 @@ bool code_has_start(const struct code_follower *f, size_t first, size_t end, uin
     return found;
 }
 
-void code_drop_empty_spans(struct code_follower *f)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < f->spans.count; i++)
-        if (f->spans.items[i].end > f->spans.items[i].pc)
-            f->spans.items[count++] = f->spans.items[i];
-    f->spans.count = count;
-}
-
 // Of [pc, end), which one or more spans hold: their rule, if it is one.
 static uint32_t rule_of(const struct code_span *spans, size_t count, uint32_t pc)
 {

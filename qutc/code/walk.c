@@ -142,7 +142,7 @@ void code_tell(struct code_walk *w, const struct code_run *run, uint32_t pc, con
     if (!span || rule_id == CFI_RULE_NO_MEMORY)
         w->no_memory = true;
     else
-        *span = (struct code_span){pc, end, rule_id};
+        *span = (struct code_span){.pc = pc, .end = end, .rule_id = rule_id};
 }
 
 // Whether what its caller left on the stack is what we say: a return that fits proves it, or a call.

@@ -134,6 +134,36 @@ add %r15, %rax
 behind_register: inc %eax
 ret
 .size goes_on, .-goes_on
+# A register is lost two calls down, in what stands behind: that is known only when the first was followed.
+function calls_second
+sub $8, %rsp
+call second
+behind_third: add $8, %rsp
+ret
+.size calls_second, .-calls_second
+function second
+sub $24, %rsp
+call takes_r14
+add $24, %rsp
+ret
+.size second, .-second
+function takes_r14
+mov 16(%rsp), %r14
+ret
+.size takes_r14, .-takes_r14
+.p2align 4
+in_table_too: sub $8, %rsp
+call unnamed_second
+behind_unnamed_third: add $8, %rsp
+ret
+.p2align 4
+unnamed_second: sub $24, %rsp
+call unnamed_takes_r14
+add $24, %rsp
+ret
+.p2align 4
+unnamed_takes_r14: mov 16(%rsp), %r14
+ret
 # Where little is not described, described code is not looked at.
 function fills_up
 .rept 600
@@ -149,7 +179,7 @@ call goes_on
 add $8, %rsp
 ret
 .data
-.quad in_a_table, jumps_on, tells
+.quad in_a_table, jumps_on, tells, in_table_too
 .section .note.GNU-stack,"",@progbits
 """
 EXPECTED = {
@@ -159,6 +189,8 @@ EXPECTED = {
     "tail": "cfa=rsp+32 ra=[cfa-8] fp=same from-code",
     "later": "cfa=rsp+16 ra=[cfa-8] fp=same rbx=[cfa-16] from-code",
     "jump": "cfa=rsp+24 ra=[cfa-8] fp=same rbx=[cfa-24] r12=[cfa-16] from-code",
+    "third": "cfa=rsp+16 ra=[cfa-8] fp=same r14=undefined from-code",
+    "unnamed_third": "cfa=rsp+16 ra=[cfa-8] fp=same r14=undefined from-code",
     "register": "cfa=rsp+8 ra=[cfa-8] fp=same r15=undefined from-code",
 }
 
