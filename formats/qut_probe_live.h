@@ -66,6 +66,34 @@ struct qut_probe_live {
 static_assert(sizeof(struct qut_probe_live) == 256, "shared");
 static_assert(offsetof(struct qut_probe_live, total_bytes) == 16, "shared");
 
+static inline uint64_t qut_probe_live_pages(uint64_t bytes)
+{
+    return (bytes + QUT_PROBE_LIVE_PAGE_BYTES - 1) / QUT_PROBE_LIVE_PAGE_BYTES * QUT_PROBE_LIVE_PAGE_BYTES;
+}
+
+// Where what lies, of an image and its maps (bytecode/maps.h), with slots of so many bytes at most. The clock and what
+// may be wanted beside are the caller's.
+static inline void qut_probe_live_lay_out(struct qut_probe_live *live, const struct qut_probe_image *image,
+                                          uint64_t maps_words, uint64_t slots_bytes_most)
+{
+    uint32_t words = 1;
+    for (uint32_t i = 0; i < image->header->record_count; i++)
+        if (image->records[i].words + 1 > words)
+            words = image->records[i].words + 1;
+    for (unsigned i = 0; i < sizeof live->magic; i++)
+        live->magic[i] = (uint8_t)QUT_PROBE_LIVE_MAGIC[i];
+    live->version = QUT_PROBE_LIVE_VERSION;
+    live->image_bytes = image->header->total_bytes;
+    live->slot_words = words;
+    live->slot_count = 1;
+    while (live->slot_count * (uint64_t)words * 8 * 2 <= slots_bytes_most && image->header->record_count)
+        live->slot_count *= 2;
+    live->image_offset_bytes = qut_probe_live_pages(sizeof *live);
+    live->maps_offset_bytes = live->image_offset_bytes + qut_probe_live_pages(live->image_bytes);
+    live->slots_offset_bytes = live->maps_offset_bytes + qut_probe_live_pages(maps_words * 8);
+    live->total_bytes = live->slots_offset_bytes + qut_probe_live_pages((uint64_t)live->slot_count * words * 8);
+}
+
 // ---- callers
 
 // A function, or another part of code: programs (bits) run in calls out of it.

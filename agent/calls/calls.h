@@ -3,12 +3,13 @@
 // that of formats/qut_calls.h. Traced functions run as if they were not, whatever happens here: without a ring events
 // are lost and counted, without a shadow calls pass by and are counted.
 //
-// Where there is no stub for the machine (no_stub.c), calls_begin fails.
+// Where there is no stub for the machine (none/stub.c), calls_begin fails.
 #ifndef AGENT_CALLS_CALLS_H
 #define AGENT_CALLS_CALLS_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #pragma GCC visibility push(hidden)
@@ -58,6 +59,9 @@ void calls_thread_is_agents(void);
 // at a time.
 int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end);
 
+// Whether bytes are an image that may run (bytecode/verify.h). Blocks.
+bool calls_probe_is_sound(const void *image, size_t bytes);
+
 // Whether they take more of the processor time than they may, and, if they do, no program runs any more. Every so
 // often, by one thread, which makes no calls of the program's.
 void calls_probe_look(void);
@@ -71,11 +75,17 @@ void calls_probe_leave(void);
 bool calls_probe_is_on(void); // whether programs run; by the same thread
 
 // Where a call was made: what the calling function's registers are then.
+enum { CALLS_CALLER_KEPT = 11 };
 struct calls_caller {
-    uint64_t pc; // behind the call
-    uint64_t sp; // when the call has returned
-    uint64_t rbx, rbp, r12, r13, r14, r15;
+    uint64_t pc;                      // behind the call
+    uint64_t sp;                      // when the call has returned
+    uint64_t kept[CALLS_CALLER_KEPT]; // those that calls keep. x86-64: rbx, rbp, r12 to r15. aarch64: x19 to x29
 };
+// As much of a ucontext_t as a walk reads: of a thread that stands in that call. Signal-safe.
+struct calls_context {
+    uint64_t words[64];
+};
+void calls_caller_context(const struct calls_caller *caller, struct calls_context *context);
 // Takes the stack from there outwards, of so many frames at most, and returns its number (QUT_PROBE_STACK); 0: it could
 // not. Called in the midst of the program's code: signal-safe, and without any call of a function that may be probed.
 typedef uint64_t calls_take_stack(const struct calls_caller *caller, uint32_t frames);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stubs (stub_x86_64.S, stub_aarch64.S) and what prepares for them share. The stubs know these places by
+// What the stubs (x86_64/stub.S, aarch64/stub.S) and what prepares for them share. The stubs know these places by
 // number: they are held together below.
 #ifndef AGENT_CALLS_INSIDE_H
 #define AGENT_CALLS_INSIDE_H
@@ -29,10 +29,10 @@ struct calls_own {
     uint64_t room_bytes;   // up to there it is known that there is room
 };
 static_assert(sizeof(struct calls_own) == 64, "a line of its own");
-static_assert(offsetof(struct calls_own, limit_bytes) == 8, "stub_*.S");
-static_assert(offsetof(struct calls_own, ring) == 16, "stub_*.S");
-static_assert(offsetof(struct calls_own, mask_bytes) == 24, "stub_*.S");
-static_assert(offsetof(struct calls_own, counts) == QUT_CALLS_OWN_COUNTS_AT, "stub_*.S, thunks");
+static_assert(offsetof(struct calls_own, limit_bytes) == 8, "*/stub.S");
+static_assert(offsetof(struct calls_own, ring) == 16, "*/stub.S");
+static_assert(offsetof(struct calls_own, mask_bytes) == 24, "*/stub.S");
+static_assert(offsetof(struct calls_own, counts) == QUT_CALLS_OWN_COUNTS_AT, "*/stub.S, thunks");
 
 // Never NULL: at first one with no room.
 extern _Thread_local struct calls_own *calls_own __attribute__((tls_model("initial-exec")));
@@ -54,7 +54,7 @@ static inline bool calls_are_ours(void)
     return calls_area && __atomic_load_n(&calls_area->is_here, __ATOMIC_RELAXED) != 0;
 }
 
-// ---- machine_*.c: what differs between machines
+// ---- */machine.c: what differs between machines
 
 struct calls_machine {
     uint8_t arch;                    // enum qut_arch_id
@@ -195,13 +195,13 @@ void calls_open_look_for_ended(uint32_t pid, calls_left_fn *left, void *context)
 void calls_open_after_fork(void);                                                 // in the child, by its thread
 void calls_open_end(void);
 
-// ---- walkers_x86_64.c, walkers_none.c
+// ---- */walkers.c
 
 // Tells the program's own walkers where true return addresses are; no longer, before the stub may go.
 void calls_help_walkers(void);
 void calls_leave_walkers(void);
 
-// ---- stub_*.S
+// ---- */stub.S
 
 extern const char calls_stub_begin[], calls_enter[], calls_exit[], calls_exit_end[], calls_count[], calls_place[],
     calls_stub_end[];

@@ -375,12 +375,7 @@ void calls_place_run(const struct calls_kept_at_place *kept)
     // One behind it, as a return address is.
     const struct calls_caller place = {.pc = address_of_place(kept->back) + 1,
                                        .sp = sp,
-                                       .rbx = kept->rbx,
-                                       .rbp = kept->rbp,
-                                       .r12 = kept->r12,
-                                       .r13 = kept->r13,
-                                       .r14 = kept->r14,
-                                       .r15 = kept->r15};
+                                       .kept = {kept->rbx, kept->rbp, kept->r12, kept->r13, kept->r14, kept->r15}};
     uint64_t fields[QUT_PROBE_FIELD_END];
     fields[QUT_PROBE_ARG0] = kept->rdi;
     fields[QUT_PROBE_ARG0 + 1] = kept->rsi;

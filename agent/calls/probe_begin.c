@@ -12,7 +12,7 @@
 
 static const uint64_t run_most_ns = 50000; // beyond that a thread has lost its processor within one
 
-static bool is_verified(const void *image, size_t bytes)
+bool calls_probe_is_sound(const void *image, size_t bytes)
 {
     struct bytecode_workspace *workspace =
         mmap(NULL, sizeof *workspace, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -111,7 +111,7 @@ static int make(const struct qut_probe_live *live, void *mapped, const uint32_t 
                                   .called_programs = live->called_programs,
                                   .previous = calls_probe};
     memcpy(probe + 1, (const char *)mapped + live->image_offset_bytes, live->image_bytes);
-    if (!is_verified(probe + 1, live->image_bytes) || !use_image(probe, live, probe + 1)) {
+    if (!calls_probe_is_sound(probe + 1, live->image_bytes) || !use_image(probe, live, probe + 1)) {
         munmap(probe, bytes);
         return -EINVAL;
     }

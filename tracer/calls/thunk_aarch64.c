@@ -5,20 +5,18 @@
 #include <string.h>
 
 #include "formats/qut_calls.h"
+#include "formats/qut_calls_a64.h"
 #include "tracer/calls/inside.h"
 
 enum {
     INSTRUCTION_BYTES = 4,
     X16 = 16,
-    X17 = 17,
     ZR = 31,
 };
-#define NOP        0xd503201fu
-#define PACIASP    0xd503233fu
-#define PACIBSP    0xd503237fu
-#define AUTIASP    0xd50323bfu
-#define AUTIBSP    0xd50323ffu
-#define BRANCH_X16 0xd61f0200u
+#define PACIASP 0xd503233fu
+#define PACIBSP 0xd503237fu
+#define AUTIASP 0xd50323bfu
+#define AUTIBSP 0xd50323ffu
 
 struct writer {
     const struct qut_plan_function *function;
@@ -47,23 +45,10 @@ static uint32_t word_at(const uint8_t *bytes)
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-static int64_t signed_bits(uint64_t value, unsigned bits)
-{
-    return (int64_t)(value << (64 - bits)) >> (64 - bits);
-}
-
-// b, over a distance of 26 bits of words.
-static bool branch(uint64_t from, uint64_t to, uint32_t *word)
-{
-    const uint64_t distance = to - from;
-    *word = 0x14000000u | (uint32_t)(distance >> 2 & 0x3ffffff);
-    return distance % INSTRUCTION_BYTES == 0 && signed_bits(distance, 28) == (int64_t)distance;
-}
-
 static void put_branch(struct writer *w, uint64_t to)
 {
     uint32_t word;
-    if (!branch(here(w), to, &word))
+    if (!qut_calls_a64_branch(here(w), to, &word))
         w->failed = true;
     put(w, word);
 }
@@ -71,10 +56,10 @@ static void put_branch(struct writer *w, uint64_t to)
 // adrp
 static void put_page(struct writer *w, unsigned reg, uint64_t address)
 {
-    const uint64_t pages = (address >> 12) - (here(w) >> 12);
-    if (signed_bits(pages, 21) != (int64_t)pages)
+    uint32_t word;
+    if (!qut_calls_a64_page(here(w), reg, address, &word))
         w->failed = true;
-    put(w, 0x90000000u | (uint32_t)(pages & 3) << 29 | (uint32_t)(pages >> 2 & 0x7ffff) << 5 | reg);
+    put(w, word);
 }
 
 static void put_add(struct writer *w, unsigned reg, uint64_t number)
@@ -86,7 +71,7 @@ static void put_add(struct writer *w, unsigned reg, uint64_t number)
 static void move_address(struct writer *w, uint32_t word, uint64_t from)
 {
     const unsigned reg = word & 31;
-    const int64_t number = signed_bits((uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
+    const int64_t number = qut_calls_a64_signed((uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
     const bool is_page = word >> 31;
     const uint64_t target = is_page ? (from & ~(uint64_t)4095) + ((uint64_t)number << 12) : from + (uint64_t)number;
     put_page(w, reg, target);
@@ -101,12 +86,12 @@ static void move_literal(struct writer *w, uint32_t word, uint64_t from)
     static const uint32_t of_vectors[4] = {0xbd400000u /* s */, 0xfd400000u /* d */, 0x3dc00000u /* q */, 0};
     const unsigned reg = word & 31, size = word >> 30;
     const bool is_vector = word >> 26 & 1;
-    const uint64_t target = from + (uint64_t)signed_bits(word >> 5 & 0x7ffff, 19) * INSTRUCTION_BYTES;
+    const uint64_t target = from + (uint64_t)qut_calls_a64_signed(word >> 5 & 0x7ffff, 19) * INSTRUCTION_BYTES;
     const uint32_t load = is_vector ? of_vectors[size] : of_general[size];
     const unsigned by = is_vector || reg == ZR ? (unsigned)X16 : reg;
     if (load == 0) { // prefetches; there are no others
         w->failed |= is_vector;
-        put(w, NOP);
+        put(w, QUT_CALLS_A64_NOP);
         return;
     }
     put_page(w, by, target);
@@ -121,7 +106,7 @@ static void move_condition(struct writer *w, uint32_t word, uint64_t from)
     const bool tests_bit = (word & 0x7e000000) == 0x36000000;
     const unsigned bits = tests_bit ? 14 : 19;
     const uint32_t field = (((uint32_t)1 << bits) - 1) << 5;
-    const uint64_t target = from + (uint64_t)signed_bits(word >> 5, bits) * INSTRUCTION_BYTES;
+    const uint64_t target = from + (uint64_t)qut_calls_a64_signed(word >> 5, bits) * INSTRUCTION_BYTES;
     if ((word & 0xff000010) != 0x54000000 && (word & 0x7c000000) != 0x34000000)
         w->failed = true;
     put(w, (word & ~field) | OVER << 5);
@@ -144,8 +129,8 @@ static void move(struct writer *w, uint32_t word, uint64_t from)
         break;
     case QUT_MOVE_JUMP: // also b.al, b.nv
         put_branch(w, (word & 0xff000000) == 0x54000000
-                          ? from + (uint64_t)signed_bits(word >> 5, 19) * INSTRUCTION_BYTES
-                          : from + (uint64_t)signed_bits(word, 26) * INSTRUCTION_BYTES);
+                          ? from + (uint64_t)qut_calls_a64_signed(word >> 5, 19) * INSTRUCTION_BYTES
+                          : from + (uint64_t)qut_calls_a64_signed(word, 26) * INSTRUCTION_BYTES);
         break;
     case QUT_MOVE_CONDITION: move_condition(w, word, from); break;
     default: w->failed = true; break;
@@ -177,21 +162,19 @@ static void put_copy(struct writer *w)
 bool calls_thunk_aarch64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
                          struct calls_thunk *thunk)
 {
-    enum { TO_COPY_BYTES = 5 * INSTRUCTION_BYTES };
+    uint32_t lead[QUT_CALLS_A64_LEAD_WORDS];
     struct writer w = {function, place, thunk, function->instruction_count != 1 || place->thinned_id};
     const uint64_t cell =
         place->block_address + (place->is_counted ? QUT_CALLS_BLOCK_COUNT_AT : QUT_CALLS_BLOCK_ENTER_AT);
     if (function->flags & (QUT_PLAN_SIGNED_A | QUT_PLAN_SIGNED_B))
         put(&w, function->flags & QUT_PLAN_SIGNED_A ? AUTIASP : AUTIBSP);
-    put(&w, 0x10000000u | (TO_COPY_BYTES / INSTRUCTION_BYTES) << 5 | X17); // adr x17, the copy
-    put_page(&w, X16, cell);
-    put(&w, 0xf9400000u | (uint32_t)(cell % 4096 / 8) << 10 | X16 << 5 | X16); // ldr x16, [x16, cell]
-    put(&w, BRANCH_X16);
-    put(&w, place->function_id);
+    w.failed |= !qut_calls_a64_lead(here(&w), cell, place->function_id, lead);
+    for (unsigned i = 0; i < QUT_CALLS_A64_LEAD_WORDS; i++)
+        put(&w, lead[i]);
     thunk->moved_at = thunk->size_bytes;
     put_copy(&w);
     thunk->moved_end = thunk->size_bytes;
-    return !w.failed && cell % 8 == 0;
+    return !w.failed;
 }
 
 bool calls_patch_aarch64(const struct qut_plan_function *function, const struct calls_thunk_place *place,
@@ -201,7 +184,7 @@ bool calls_patch_aarch64(const struct qut_plan_function *function, const struct 
     uint32_t word;
     *piece = (struct calls_patch_piece){.address = function->entry_vaddr + function->patch_at + place->load_bias,
                                         .size_bytes = INSTRUCTION_BYTES};
-    const bool is_near = branch(piece->address, place->thunk_address, &word);
+    const bool is_near = qut_calls_a64_branch(piece->address, place->thunk_address, &word);
     for (unsigned i = 0; i < INSTRUCTION_BYTES; i++)
         piece->bytes[i] = (uint8_t)(word >> i * 8);
     memcpy(piece->original, function->code, INSTRUCTION_BYTES);

@@ -18,30 +18,11 @@ enum { SLOT_BYTES_ALL = 4 << 20, LOOK_NS = 5000000 };
 
 // ---- memory
 
-static uint64_t whole_pages(uint64_t bytes)
-{
-    return (bytes + QUT_PROBE_LIVE_PAGE_BYTES - 1) / QUT_PROBE_LIVE_PAGE_BYTES * QUT_PROBE_LIVE_PAGE_BYTES;
-}
-
 static void lay_out(struct probing *probing)
 {
     const struct probe_script *script = probing->options.script;
     struct qut_probe_live *live = &probing->laid_out;
-    uint32_t words = 1;
-    for (uint32_t i = 0; i < probing->image.header->record_count; i++)
-        if (probing->image.records[i].words + 1 > words)
-            words = probing->image.records[i].words + 1;
-    memcpy(live->magic, QUT_PROBE_LIVE_MAGIC, sizeof live->magic);
-    live->version = QUT_PROBE_LIVE_VERSION;
-    live->image_bytes = (uint32_t)script->image_bytes;
-    live->slot_words = words;
-    live->slot_count = 1;
-    while (live->slot_count * (uint64_t)words * 8 * 2 <= SLOT_BYTES_ALL && probing->image.header->record_count)
-        live->slot_count *= 2;
-    live->image_offset_bytes = whole_pages(sizeof *live);
-    live->maps_offset_bytes = live->image_offset_bytes + whole_pages(live->image_bytes);
-    live->slots_offset_bytes = live->maps_offset_bytes + whole_pages(probing->maps.words * 8);
-    live->total_bytes = live->slots_offset_bytes + whole_pages((uint64_t)live->slot_count * words * 8);
+    qut_probe_live_lay_out(live, &probing->image, probing->maps.words, SLOT_BYTES_ALL);
     const uint64_t second_ns = 1000000000;
     live->rate = (uint64_t)(4294967296.0 * (double)second_ns / (double)traced_ticks_of(second_ns));
     live->base_ticks = traced_ticks();

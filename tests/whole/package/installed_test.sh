@@ -63,7 +63,7 @@ done
 check 'the shared library has its names' test -e "$libdir/libqut.so.0" -a -e "$libdir/libqut.so" -a -f "$libdir/libqut.a"
 
 # An archive has no border but names: none of ours meets those of a program.
-for archive in libqut.a libqutc.a libqutc-servers.a; do
+for archive in libqut.a libqut-probes.a libqutc.a libqutc-servers.a; do
     strange=$(nm -g --defined-only "$libdir/$archive" 2>/dev/null | awk 'NF == 3 && $3 !~ /^qutc?_/ { print $3 }' | head -n 5)
     check "$archive: names begin with qut_ or qutc_" test -z "$strange"
 done

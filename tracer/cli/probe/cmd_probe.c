@@ -11,6 +11,7 @@
 #include "cli/diagnostics.h"
 #include "tracer/cli/probe/probe_folder.h"
 #include "tracer/cli/probe/probe_functions.h"
+#include "tracer/cli/probe/probe_image.h"
 #include "tracer/cli/probe/probe_library.h"
 #include "tracer/cli/probe/probe_options.h"
 #include "tracer/cli/probe/probe_output.h"
@@ -377,7 +378,7 @@ static int probe_command(const struct cli_command *command, int argc, char **arg
     int status = cli_probe_options_parse(&work->options, argc, argv);
     if (status == CLI_GO_ON && work->options.list_scripts)
         status = cli_probe_library_list();
-    if (status == CLI_GO_ON && !work->options.explain && !traced_is_possible()) {
+    if (status == CLI_GO_ON && !work->options.explain && !work->options.image && !traced_is_possible()) {
         cli_report(stderr, "probe",
                    "not in this build: it is for x86-64, with the decoder that -Dzydis=enabled asks for");
         status = CLI_BAD;
@@ -385,7 +386,10 @@ static int probe_command(const struct cli_command *command, int argc, char **arg
     if (status == CLI_GO_ON && (work->options.script || work->options.script_path))
         status = take_script(work);
     if (status == CLI_GO_ON)
-        status = work->options.list ? list(work) : work->options.explain ? explain(work) : probe(work, argc, argv);
+        status = work->options.list      ? list(work)
+                 : work->options.explain ? explain(work)
+                 : work->options.image   ? cli_probe_image_write(&work->script, work->options.image)
+                                         : probe(work, argc, argv);
     cli_probe_functions_end(&work->functions);
     probe_script_free(&work->script);
     free(work->within);

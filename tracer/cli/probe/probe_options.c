@@ -59,7 +59,7 @@ static const char statuses[] =
     "had no room, or not all could be written to -o FILE;\n"
     "127 COMMAND was not found, 126 it cannot be started; 128 + N where signal N made us leave it; 2 bad usage,\n"
     "a mistake in SCRIPT, or a process that cannot be probed.\n"
-    "With --explain: 0 ok; 2 as above. With --list and --functions as qut trace --list.\n"
+    "With --explain and --compile: 0 ok; 2 as above. With --list and --functions as qut trace --list.\n"
     "With -p: 0 ok; 1 as above, or something could not be put back; 2 as above.\n";
 
 enum {
@@ -79,6 +79,7 @@ enum {
     ID_WAIT,
     ID_SAMPLES,
     ID_EXPLAIN,
+    ID_COMPILE,
     ID_LIST,
     ID_FUNCTIONS,
     ID_LIST_SCRIPTS,
@@ -111,6 +112,8 @@ static const struct cli_argument arguments[] = {
     {"samples", "HZ", ID_SAMPLES, 0, "with -o: samples a second of each thread that runs (default: 1000; 0: none)"},
     {"explain", NULL, ID_EXPLAIN, 0,
      "say in plain words what SCRIPT would do; starts nothing. With a COMMAND or -p also of how many functions"},
+    {"compile", "FILE", ID_COMPILE, 0,
+     "SCRIPT's programs into a new FILE, for a program that probes itself (<qut/own_probes.h>); starts nothing"},
     {"list", "PATTERN", ID_LIST, 0,
      "the functions of a pattern, and what debug information declares them as; may be said again; starts nothing"},
     {"functions", NULL, ID_FUNCTIONS, 0, "likewise those of SCRIPT's places"},
@@ -191,6 +194,7 @@ static int take_option(void *context, int id, const char *value)
     case ID_WAIT: options->calls.traced.waits_for_room = true; return 0;
     case ID_SAMPLES: options->samples = value; return 0;
     case ID_EXPLAIN: options->explain = true; return 0;
+    case ID_COMPILE: options->image = value; return 0;
     case ID_LIST: return take_listed(options, value);
     case ID_FUNCTIONS: options->list = true; return 0;
     case ID_NO_CHILDREN: return cli_calls_pass(&options->calls, "--no-children", NULL);
@@ -265,9 +269,11 @@ int cli_probe_options_parse(struct probe_options *options, int argc, char **argv
         return refuse("--prometheus", "not with --json: standard output has one form");
     if (options->list && options->explain)
         return refuse("--explain", "not with --list or --functions");
+    if (options->image && (options->list || options->explain || calls->pid || calls->command))
+        return refuse("--compile", "not with a COMMAND, -p, --explain, --list or --functions: nothing is started");
     if (!is_listed && !options->script == !options->script_path)
         return refuse("probe", "needs a SCRIPT: -e SCRIPT, or -f FILE");
-    if (!calls->pid && !calls->command && !options->explain)
+    if (!calls->pid && !calls->command && !options->explain && !options->image)
         return refuse("probe", "needs a COMMAND, or -p PID");
     if (calls->pid && calls->command)
         return refuse(calls->command[0], "a COMMAND and -p PID: not both");

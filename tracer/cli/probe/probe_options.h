@@ -20,6 +20,7 @@ struct probe_options {
     bool list_scripts;          // those that come with us
     bool list;                  // the functions of patterns, or of the script
     bool explain;               // what the script would do; nothing is started
+    const char *image;          // where the script's programs go; nothing is started. NULL: nowhere
     struct calls_options calls; // the command, the process, and what qut record is told
 };
 

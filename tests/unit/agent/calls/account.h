@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_AGENT_CALLS_ACCOUNT_H
 #define TESTS_UNIT_AGENT_CALLS_ACCOUNT_H
 
-#include "tests/unit/agent/calls/alone.h"
+#include "tests/support/alone.h"
 #include "tests/unit/agent/calls/thunks.h"
 
 enum { FIB = 1, TAIL_A, TAIL_B, JUMPER, MIDDLE, LEAF, HANDLED, YIELDER, ENDS };

@@ -107,28 +107,15 @@ static void make_image(struct image *image)
 static struct bytecode_maps maps;
 static struct image image;
 
-static uint64_t pages(uint64_t bytes)
-{
-    return (bytes + QUT_PROBE_LIVE_PAGE_BYTES - 1) / QUT_PROBE_LIVE_PAGE_BYTES * QUT_PROBE_LIVE_PAGE_BYTES;
-}
-
 static void probes_begin(uint32_t flags)
 {
     make_image(&image);
     const struct qut_probe_image parts = qut_probe_parts(&image);
     bytecode_maps_lay_out(&maps, &parts);
-    struct qut_probe_live live = {.magic = QUT_PROBE_LIVE_MAGIC,
-                                  .version = QUT_PROBE_LIVE_VERSION,
-                                  .image_bytes = sizeof image,
-                                  .slot_count = 1,
-                                  .slot_words = 1,
-                                  .image_offset_bytes = QUT_PROBE_LIVE_PAGE_BYTES,
-                                  .base_ticks = calls_ticks(),
+    struct qut_probe_live live = {.base_ticks = calls_ticks(),
                                   .rate = UINT64_C(1) << 32, // a tick is a nanosecond
                                   .flags = flags};
-    live.maps_offset_bytes = live.image_offset_bytes + pages(sizeof image);
-    live.slots_offset_bytes = live.maps_offset_bytes + pages(maps.words * 8);
-    live.total_bytes = live.slots_offset_bytes + pages(8);
+    qut_probe_live_lay_out(&live, &parts, maps.words, 0);
     const uint64_t all = live.total_bytes + (uint64_t)QUT_PROBE_LIVE_PROCESS_BYTES;
     const int fd = memfd_create("probes", MFD_CLOEXEC);
     CHECK(fd >= 0 && ftruncate(fd, (off_t)all) == 0, "no memory");

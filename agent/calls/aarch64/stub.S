@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entry and exit of traced functions, as stub_x86_64.S, whose remarks hold here as well. A thunk has branched here with
+// Entry and exit of traced functions, as x86_64/stub.S, whose remarks hold here as well. A thunk has branched here with
 // x17 at the moved instruction and the function's id before it (formats/qut_calls.md); x30 is the return address, not
 // signed; sp is the slot. Every register is live but x16, x17, which a linker's veneers may change at any call, and the
 // flags. Nothing can be kept below sp: there is no red zone.
@@ -18,8 +18,9 @@
         .set    TAIL_BIT, 0x080000
         .set    EXIT_BIT, 0x100000
         .set    SLOT_SHIFT, 18                  // slot >> 3 << 21
-        .set    FRAME, 176                      // x0-x18, x30, x1 as it is handed on, and
-        .set    JUMPED_FROM, 168                // the exit's word of what has jumped here
+        .set    FRAME, 272                      // x0-x18, x30, x1 as it is handed on,
+        .set    JUMPED_FROM, 168                // the exit's word of what has jumped here, and
+        .set    KEPT, 176                       // x19-x29, for who takes a stack: the function's, not to be loaded
 
         // Of struct calls_own; the head is at 0, the limit behind it.
         .set    RING, 16
@@ -36,7 +37,7 @@
         // sp is FRAME below it.
         .macro  cfi_behind_the_call_with_frame
         .cfi_def_cfa_offset FRAME + 8
-        .cfi_escape 0x16, 31, 3, 0x8f, 0xb0, 1  // sp = val_expression(breg31 FRAME)
+        .cfi_escape 0x16, 31, 3, 0x8f, 0x90, 2  // sp = val_expression(breg31 FRAME)
         .endm
 
         .macro  keep
@@ -97,6 +98,12 @@
         stp     x16, x17, [sp, #128]
         stp     x18, x30, [sp, #144]
         str     x1, [sp, #160]
+        stp     x19, x20, [sp, #KEPT]
+        stp     x21, x22, [sp, #KEPT + 16]
+        stp     x23, x24, [sp, #KEPT + 32]
+        stp     x25, x26, [sp, #KEPT + 48]
+        stp     x27, x28, [sp, #KEPT + 64]
+        str     x29, [sp, #KEPT + 80]
         .cfi_offset x30, 152 - FRAME
         bl      \function
         ldp     x6, x7, [sp, #48]

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <assert.h>
 #include <cpuid.h>
+#include <stddef.h>
+#include <ucontext.h>
 
 #include "agent/calls/inside.h"
 #include "formats/qut_rule.h"
@@ -43,7 +46,7 @@ uint64_t calls_slot(uint64_t word)
     return qut_calls_word_slot(word);
 }
 
-// stub_x86_64.S: what calls_enter keeps itself, and what call_c keeps in its frame of 192 bytes.
+// stub.S: what calls_enter keeps itself, and what call_c keeps in its frame of 192 bytes.
 void calls_kept_arguments(uint64_t slot, uint64_t arguments[6])
 {
     static const uint16_t below[6] = {160, 56, 32, 48, 168, 176}; // rdi, rsi, rdx, rcx, r8, r9
@@ -71,14 +74,22 @@ void calls_kept_registers(uint64_t slot, bool is_exit, struct calls_caller *call
 {
     const uint64_t frame = slot - 192 + (is_exit ? 8 : 0);
     const uint64_t *kept = (const uint64_t *)(frame + 48);
-    *caller = (struct calls_caller){.pc = calls_returns_to(slot),
-                                    .sp = slot + 8,
-                                    .rbx = kept[0],
-                                    .rbp = kept[1],
-                                    .r12 = kept[2],
-                                    .r13 = kept[3],
-                                    .r14 = kept[4],
-                                    .r15 = kept[5]};
+    *caller = (struct calls_caller){.pc = calls_returns_to(slot), .sp = slot + 8};
+    for (unsigned i = 0; i < 6; i++)
+        caller->kept[i] = kept[i];
+}
+
+// One byte before the return address lies in the call: there the rules of the calling function are those that hold.
+void calls_caller_context(const struct calls_caller *caller, struct calls_context *context)
+{
+    static const uint8_t kept[6] = {REG_RBX, REG_RBP, REG_R12, REG_R13, REG_R14, REG_R15};
+    enum { FIRST = offsetof(ucontext_t, uc_mcontext.gregs) / sizeof(greg_t) };
+    static_assert(FIRST + NGREG <= sizeof context->words / sizeof *context->words, "it has room");
+    *context = (struct calls_context){{0}};
+    context->words[FIRST + REG_RIP] = caller->pc - 1;
+    context->words[FIRST + REG_RSP] = caller->sp;
+    for (unsigned i = 0; i < 6; i++)
+        context->words[FIRST + kept[i]] = caller->kept[i];
 }
 
 // ---- registers that are not general

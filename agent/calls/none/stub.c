@@ -36,6 +36,12 @@ void calls_thread_is(uint32_t tid)
 
 void calls_thread_is_agents(void) {}
 
+void calls_caller_context(const struct calls_caller *caller, struct calls_context *context)
+{
+    (void)caller;
+    *context = (struct calls_context){{0}};
+}
+
 void calls_probe_stacks(calls_take_stack *take)
 {
     (void)take;
@@ -47,6 +53,13 @@ int calls_probe_begin(int fd, uint64_t masks_begin, uint64_t masks_end)
     (void)masks_begin;
     (void)masks_end;
     return -ENOSYS;
+}
+
+bool calls_probe_is_sound(const void *image, size_t bytes)
+{
+    (void)image;
+    (void)bytes;
+    return false;
 }
 
 void calls_probe_look(void) {}

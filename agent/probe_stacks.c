@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdbool.h>
-#include <ucontext.h>
 
 #include <qut/local.h>
 #include <qut/trace.h>
@@ -52,30 +51,14 @@ static void put(uint64_t number, const uintptr_t *pcs, size_t count, const struc
         __atomic_compare_exchange_n(place, &is_free, number, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-// One byte before the return address lies in the call: there the rules of the calling function are those that hold.
-static void fill(ucontext_t *context, const struct calls_caller *caller)
-{
-    greg_t *registers = context->uc_mcontext.gregs;
-    for (unsigned i = 0; i < NGREG; i++)
-        registers[i] = 0;
-    registers[REG_RIP] = (greg_t)(caller->pc - 1);
-    registers[REG_RSP] = (greg_t)caller->sp;
-    registers[REG_RBX] = (greg_t)caller->rbx;
-    registers[REG_RBP] = (greg_t)caller->rbp;
-    registers[REG_R12] = (greg_t)caller->r12;
-    registers[REG_R13] = (greg_t)caller->r13;
-    registers[REG_R14] = (greg_t)caller->r14;
-    registers[REG_R15] = (greg_t)caller->r15;
-}
-
 // What ends a walk is a part of the stack, unless it is as long as was asked for.
 static uint64_t take(const struct calls_caller *caller, uint32_t frames)
 {
-    ucontext_t context; // of which the walk reads general registers only
+    struct calls_context context;
     uintptr_t pcs[QUT_PROBE_STACK_FRAMES_MAX];
     struct qut_end end;
     const int saved_errno = errno;
-    fill(&context, caller);
+    calls_caller_context(caller, &context);
     const size_t count = qut_backtrace_context(&context, pcs, frames, &end);
     const uint64_t number = count ? number_of(pcs, count) : 0;
     const bool is_as_asked = end.reason == QUT_END_LIMIT && frames < QUT_PROBE_STACK_FRAMES_MAX;

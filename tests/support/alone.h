@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that each have a process of their own: what is traced begins in it.
-#ifndef TESTS_UNIT_AGENT_CALLS_ALONE_H
-#define TESTS_UNIT_AGENT_CALLS_ALONE_H
+#ifndef TESTS_SUPPORT_ALONE_H
+#define TESTS_SUPPORT_ALONE_H
 
 #include <stdlib.h>
 #include <sys/wait.h>
