@@ -15,6 +15,7 @@
 
 #include "base/file_io_inline.h"
 #include "qutc/include/qutc/provide.h"
+#include "tracer/record/tables_ahead.h"
 
 static const uint64_t memory_bytes_max = 1u << 30; // of an image that is sent
 
@@ -22,17 +23,27 @@ struct tables_job {
     struct tables_job *next;
     struct agent_channel_table asked;
     uint32_t pid, uid;
-    int memory_fd, client_fd;
+    int memory_fd, client_fd; // client_fd -1: nobody waits for it
+    bool looks;               // for what else the process will ask for; makes no table
 };
 
-static void answer(struct tables_job *job, const char *reason, int fd)
+static void let_go(struct tables_job *job)
 {
-    record_server_answer(job->client_fd, reason, fd);
-    close(job->client_fd);
+    if (job->client_fd >= 0)
+        close(job->client_fd);
     if (job->memory_fd >= 0)
         close(job->memory_fd);
     free(job);
 }
+
+static void refuse(struct tables_job *job, const char *reason)
+{
+    if (job->client_fd >= 0)
+        record_server_answer(job->client_fd, reason, -1);
+    let_go(job);
+}
+
+static void *work(void *context);
 
 // ---- what was made before
 
@@ -51,6 +62,14 @@ static int find_kept(const struct tables *tables, const struct agent_channel_tab
             return kept->fd;
     }
     return -1;
+}
+
+static bool is_same(const struct tables_job *one, const struct tables_job *other)
+{
+    const struct agent_channel_table *a = &one->asked, *b = &other->asked;
+    return !one->looks && !other->looks && one->uid == other->uid && is_for_all(a) && is_for_all(b) &&
+           a->build_id_bytes == b->build_id_bytes && a->flags == b->flags &&
+           memcmp(a->build_id, b->build_id, a->build_id_bytes) == 0;
 }
 
 // Takes fd over. Returns it, or -1 where the caller has to close it.
@@ -145,20 +164,111 @@ static int make(const struct tables *tables, const struct tables_job *job, char 
     return fd;
 }
 
+// ---- what is done next
+
+static bool is_being_done(const struct tables *tables, const struct tables_job *job)
+{
+    for (uint32_t i = 0; i < TABLES_WORKERS; i++)
+        if (tables->doing[i] && is_same(tables->doing[i], job))
+            return true;
+    return false;
+}
+
+// The first that is not being made already: what that comes to is kept for this one.
+static struct tables_job **find_next(struct tables *tables)
+{
+    for (struct tables_job **place = &tables->first; *place; place = &(*place)->next)
+        if (!is_being_done(tables, *place))
+            return place;
+    return NULL;
+}
+
+static struct tables_job *take_next(struct tables *tables)
+{
+    struct tables_job **place = find_next(tables), *job;
+    if (!place) {
+        job = tables->ahead;
+        tables->ahead = job ? job->next : NULL;
+        return job;
+    }
+    job = *place;
+    *place = job->next;
+    if (tables->last == job) {
+        tables->last = tables->first;
+        while (tables->last && tables->last->next)
+            tables->last = tables->last->next;
+    }
+    tables->waiting_count--;
+    return job;
+}
+
+// As many workers as are needed at once: mostly none.
+static void need_worker(struct tables *tables)
+{
+    const bool has_ahead = tables->ahead != NULL;
+    if (tables->busy_count + tables->waiting_count + has_ahead > tables->worker_count &&
+        tables->worker_count < TABLES_WORKERS &&
+        pthread_create(&tables->workers[tables->worker_count], NULL, work, tables) == 0)
+        tables->worker_count++;
+    pthread_cond_broadcast(&tables->changed);
+}
+
+static struct tables_job *new_job(const struct agent_channel_table *asked, uint32_t pid, uint32_t uid)
+{
+    struct tables_job *job = malloc(sizeof *job);
+    if (job)
+        *job = (struct tables_job){.asked = *asked, .pid = pid, .uid = uid, .memory_fd = -1, .client_fd = -1};
+    return job;
+}
+
+static bool is_known(const struct tables *tables, const struct tables_job *job)
+{
+    for (const struct tables_job *other = tables->first; other; other = other->next)
+        if (is_same(other, job))
+            return true;
+    return is_being_done(tables, job) || find_kept(tables, &job->asked, job->uid) >= 0;
+}
+
 // Called with the mutex held, which is let go of meanwhile.
+static void look_ahead(struct tables *tables, const struct tables_job *look)
+{
+    struct agent_channel_table *asked;
+    pthread_mutex_unlock(&tables->mutex);
+    const size_t count = record_tables_ahead(look->pid, tables->cache_directory, &asked);
+    pthread_mutex_lock(&tables->mutex);
+    struct tables_job **place = &tables->ahead;
+    for (size_t i = 0; i < count && !tables->is_ending; i++) {
+        struct tables_job *job = new_job(&asked[i], look->pid, look->uid);
+        if (!job)
+            break;
+        if (is_known(tables, job)) {
+            free(job);
+            continue;
+        }
+        job->next = *place;
+        *place = job;
+        place = &job->next;
+    }
+    free(asked);
+    need_worker(tables);
+}
+
+// The same.
 static void do_job(struct tables *tables, struct tables_job *job)
 {
     char reason[128] = "no table";
+    const bool is_asked = job->client_fd >= 0;
     int kept = find_kept(tables, &job->asked, job->uid);
     pthread_mutex_unlock(&tables->mutex);
     int fd = kept >= 0 ? kept : make(tables, job, reason, sizeof reason);
-    const struct agent_channel_table asked = job->asked;
-    const uint32_t uid = job->uid;
-    answer(job, fd >= 0 ? NULL : reason, fd);
+    if (is_asked)
+        record_server_answer(job->client_fd, fd >= 0 ? NULL : reason, fd);
     pthread_mutex_lock(&tables->mutex);
-    tables->made += kept < 0 && fd >= 0;
-    tables->refused += fd < 0;
-    if (kept < 0 && fd >= 0 && (find_kept(tables, &asked, uid) >= 0 || keep(tables, &asked, uid, fd) < 0))
+    tables->made += is_asked && kept < 0 && fd >= 0;
+    tables->made_ahead += !is_asked && kept < 0 && fd >= 0;
+    tables->refused += is_asked && fd < 0;
+    if (kept < 0 && fd >= 0 &&
+        (find_kept(tables, &job->asked, job->uid) >= 0 || keep(tables, &job->asked, job->uid, fd) < 0))
         close(fd);
 }
 
@@ -170,18 +280,24 @@ static void *work(void *context)
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     pthread_mutex_lock(&tables->mutex);
     while (!tables->is_ending) {
-        struct tables_job *job = tables->first;
+        struct tables_job *job = take_next(tables), **place = tables->doing;
         if (!job) {
             pthread_cond_wait(&tables->changed, &tables->mutex);
             continue;
         }
-        tables->first = job->next;
-        tables->waiting_count--;
+        while (*place)
+            place++;
+        *place = job;
         tables->busy_count++;
-        do_job(tables, job);
+        if (job->looks)
+            look_ahead(tables, job);
+        else
+            do_job(tables, job);
         tables->busy_count--;
-        if (tables->is_ending)
-            pthread_cond_broadcast(&tables->changed);
+        *place = NULL;
+        let_go(job);
+        // Somebody may wait for the very same, or for the end.
+        pthread_cond_broadcast(&tables->changed);
     }
     pthread_mutex_unlock(&tables->mutex);
     return NULL;
@@ -203,6 +319,15 @@ int record_tables_begin(struct tables *tables, const char *cache_directory, qut_
     return failed ? base_fail(error, BASE_ERR_IO, "", 0, "pthread: %s", strerror(failed)) : 0;
 }
 
+static void refuse_all(struct tables_job **first, const char *reason)
+{
+    for (struct tables_job *job = *first, *next; job; job = next) {
+        next = job->next;
+        refuse(job, reason);
+    }
+    *first = NULL;
+}
+
 bool record_tables_end(struct tables *tables)
 {
     enum { PATIENCE_S = 3 }; // the table of a large library takes longer; it is not waited for any more
@@ -212,11 +337,8 @@ bool record_tables_end(struct tables *tables)
     pthread_mutex_lock(&tables->mutex);
     tables->is_ending = true;
     pthread_cond_broadcast(&tables->changed);
-    for (struct tables_job *job = tables->first, *next; job; job = next) {
-        next = job->next;
-        answer(job, "the recording has ended", -1);
-    }
-    tables->first = NULL;
+    refuse_all(&tables->first, "the recording has ended");
+    refuse_all(&tables->ahead, "the recording has ended");
     for (int failed = 0; tables->busy_count && !failed;)
         failed = pthread_cond_timedwait(&tables->changed, &tables->mutex, &until);
     bool is_left = tables->busy_count != 0;
@@ -237,25 +359,46 @@ bool record_tables_end(struct tables *tables)
     return true;
 }
 
+// What was to be made ahead of this is made for it.
+static void drop_ahead(struct tables *tables, const struct tables_job *asked)
+{
+    for (struct tables_job **place = &tables->ahead; *place;) {
+        struct tables_job *job = *place;
+        if (!is_same(job, asked)) {
+            place = &job->next;
+            continue;
+        }
+        *place = job->next;
+        let_go(job);
+    }
+}
+
 static void put(struct tables *tables, struct tables_job *job)
 {
+    drop_ahead(tables, job);
     if (tables->first)
         tables->last->next = job;
     else
         tables->first = job;
     tables->last = job;
     tables->waiting_count++;
-    // As many workers as are needed at once: mostly none.
-    if (tables->busy_count + tables->waiting_count > tables->worker_count && tables->worker_count < TABLES_WORKERS &&
-        pthread_create(&tables->workers[tables->worker_count], NULL, work, tables) == 0)
-        tables->worker_count++;
-    pthread_cond_signal(&tables->changed);
+    if (tables->looked_pid != job->pid && job->pid && is_for_all(&job->asked)) {
+        struct tables_job *look = new_job(&job->asked, job->pid, job->uid);
+        tables->looked_pid = job->pid;
+        if (look) {
+            look->looks = true;
+            look->next = tables->ahead;
+            tables->ahead = look;
+        }
+    }
+    need_worker(tables);
+    need_worker(tables); // what is asked for, and what is ahead
 }
 
 void record_tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,
                        int memory_fd, int client_fd)
 {
-    struct tables_job *job = malloc(sizeof *job);
+    struct tables_job *job = new_job(table, peer->pid, peer->uid);
     if (!job) {
         record_server_answer(client_fd, "the recorder has no memory", -1);
         close(client_fd);
@@ -263,8 +406,8 @@ void record_tables_ask(struct tables *tables, const struct agent_channel_table *
             close(memory_fd);
         return;
     }
-    *job = (struct tables_job){
-        .asked = *table, .pid = peer->pid, .uid = peer->uid, .memory_fd = memory_fd, .client_fd = client_fd};
+    job->memory_fd = memory_fd;
+    job->client_fd = client_fd;
     pthread_mutex_lock(&tables->mutex);
     tables->asked++;
     bool has_room = tables->waiting_count < TABLES_WAITING_MAX;
@@ -277,5 +420,5 @@ void record_tables_ask(struct tables *tables, const struct agent_channel_table *
     }
     pthread_mutex_unlock(&tables->mutex);
     if (!has_room || !has_worker)
-        answer(job, has_room ? "the recorder has no threads" : "the recorder is asked for too many tables", -1);
+        refuse(job, has_room ? "the recorder has no threads" : "the recorder is asked for too many tables");
 }

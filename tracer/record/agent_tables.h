@@ -31,10 +31,14 @@ struct tables {
     uint32_t worker_count, busy_count;
     struct tables_job *first, *last;
     uint32_t waiting_count;
+    struct tables_job *ahead;                 // nobody has asked for these yet; done where nothing else waits
+    struct tables_job *doing[TABLES_WORKERS]; // NULL: that worker rests
+    uint32_t looked_pid;                      // whose tables were looked for last
     bool is_ending;
     struct tables_kept *kept;
     uint32_t kept_count;
     uint64_t asked, made, refused; // refused: there is no table to be had
+    uint64_t made_ahead;
 };
 
 // `take` may be called by several threads at the same time.

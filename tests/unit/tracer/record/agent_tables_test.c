@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table that was made for one user's process is kept for processes of that user: what these say of their files is no
-// word to others. Usage: agent_tables_test FILE (with a build-id)
+// word to others. Who asks for one table is going to ask for all of its files: these are made meanwhile. Usage:
+// agent_tables_test FILE (with a build-id)
+#include <limits.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,26 +13,31 @@
 #include "tracer/record/agent_tables.h"
 
 static struct tables tables;
-static struct agent_channel_table asked;
+static struct agent_channel_table asked, asked_of_self;
 
-// Waits for the answer; how many tables were made then.
-static uint64_t ask(uint32_t uid)
+// Waits for the answer, and for all that is done beside it; how many tables were made for who asked then.
+static uint64_t ask_of(const struct agent_channel_table *table, uint32_t uid, uint32_t pid)
 {
     int ends[2];
-    char answer[sizeof(struct agent_channel_answer)];
+    struct agent_channel_answer answer = {0};
     if (!CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0, "no sockets"))
         return 0;
-    const struct server_peer peer = {.pid = (uint32_t)getpid(), .process_fd = -1, .uid = uid};
-    record_tables_ask(&tables, &asked, &peer, -1, ends[1]);
-    CHECK(read(ends[0], answer, sizeof answer) > 0, "no answer");
+    const struct server_peer peer = {.pid = pid, .process_fd = -1, .uid = uid};
+    record_tables_ask(&tables, table, &peer, -1, ends[1]);
+    CHECK(read(ends[0], &answer, sizeof answer) == sizeof answer && answer.type == AGENT_CHANNEL_OK, "no table");
     close(ends[0]);
     // It is kept behind the answer.
     for (bool is_busy = true; is_busy; usleep(1000)) {
         pthread_mutex_lock(&tables.mutex);
-        is_busy = tables.busy_count != 0;
+        is_busy = tables.busy_count != 0 || tables.ahead;
         pthread_mutex_unlock(&tables.mutex);
     }
     return tables.made;
+}
+
+static uint64_t ask(uint32_t uid)
+{
+    return ask_of(&asked, uid, 0);
 }
 
 TEST(kept_for_processes_of_one_user)
@@ -41,18 +48,40 @@ TEST(kept_for_processes_of_one_user)
     CHECK(ask(1001) == 2 && ask(1000) == 2, "kept for both");
 }
 
-int main(int argc, char **argv)
+TEST(made_ahead)
+{
+    const uint64_t made = tables.made;
+    CHECK(tables.made_ahead == 0, "nobody is known who would ask");
+    CHECK(ask_of(&asked, 1000, (uint32_t)getpid()) == made, "kept");
+    const uint64_t made_ahead = tables.made_ahead;
+    CHECK(made_ahead >= 2, "%ju: this program, and libc", (uintmax_t)made_ahead);
+    CHECK(ask_of(&asked_of_self, 1000, (uint32_t)getpid()) == made, "made ahead");
+    CHECK(tables.made_ahead == made_ahead, "once");
+    CHECK(ask_of(&asked_of_self, 1001, (uint32_t)getpid()) == made + 1, "not for another user");
+}
+
+static bool fill(struct agent_channel_table *table, const char *path)
 {
     struct input_image *image;
     struct base_error error = {0};
-    if (argc != 2 || input_image_open(argv[1], NULL, 0, 0, NULL, &image, &error) != 0 ||
-        record_tables_begin(&tables, NULL, NULL, NULL, &error) != 0)
-        return 1;
-    asked.build_id_bytes = image->identity_size;
-    memcpy(asked.build_id, image->identity, image->identity_size);
-    snprintf(asked.path, sizeof asked.path, "%s", argv[1]);
+    if (input_image_open(path, NULL, 0, 0, NULL, &image, &error) != 0)
+        return false;
+    table->build_id_bytes = image->identity_size;
+    memcpy(table->build_id, image->identity, image->identity_size);
+    snprintf(table->path, sizeof table->path, "%s", path);
     input_image_close(image);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct base_error error = {0};
+    char self[PATH_MAX] = "";
+    if (argc != 2 || readlink("/proc/self/exe", self, sizeof self - 1) < 0 || !fill(&asked, argv[1]) ||
+        !fill(&asked_of_self, self) || record_tables_begin(&tables, NULL, NULL, NULL, &error) != 0)
+        return 1;
     RUN(kept_for_processes_of_one_user);
+    RUN(made_ahead);
     record_tables_end(&tables);
     return tap_finish();
 }

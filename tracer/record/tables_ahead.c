@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tracer/record/tables_ahead.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "libqut/arch/arch.h"
+#include "qutc/cache.h"
+#include "qutc/input/file_map.h"
+#include "qutc/input/identity.h"
+#include "qutc/input/inputs.h"
+
+enum { AHEAD_MOST = 256 };
+
+struct file {
+    const struct input *input;
+    uint64_t file_bytes;
+    uint32_t build_id_bytes;
+    uint8_t build_id[sizeof(((struct agent_channel_table *)0)->build_id)];
+};
+
+static bool is_cached(const char *directory, const struct arch *arch, const struct file *file)
+{
+    char *path = NULL;
+    if (!directory ||
+        qutc_cache_path_named(directory, arch->name, file->build_id, file->build_id_bytes, &path, NULL) != 0)
+        return false;
+    const bool is_there = access(path, R_OK) == 0;
+    free(path);
+    return is_there;
+}
+
+// False: it has no identity, or its table is there.
+static bool is_missing(const char *directory, const struct input *input, struct file *file)
+{
+    struct input_file_map map;
+    struct input_elf elf;
+    *file = (struct file){.input = input};
+    if (!input->path || input->memory.data || input->offset_bytes ||
+        strlen(input->name) >= sizeof((struct agent_channel_table *)0)->path ||
+        input_file_map_open(&map, input->path, 0, 0, INPUT_FILE_READ, NULL) != 0)
+        return false;
+    bool is = false;
+    if (input_elf_read_file(&elf, &map, NULL) == 0) {
+        const struct base_bytes build_id = input_build_id(&elf);
+        file->file_bytes = map.bytes.size;
+        if (build_id.size && build_id.size <= sizeof file->build_id) {
+            file->build_id_bytes = (uint32_t)build_id.size;
+            memcpy(file->build_id, build_id.data, build_id.size);
+            is = !is_cached(directory, elf.arch, file);
+        }
+        input_elf_free(&elf);
+    }
+    input_file_map_close(&map);
+    return is;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct file *first = a, *second = b;
+    return (first->file_bytes < second->file_bytes) - (first->file_bytes > second->file_bytes);
+}
+
+size_t record_tables_ahead(uint32_t pid, const char *cache_directory, struct agent_channel_table **asked)
+{
+    struct input_inputs inputs;
+    struct file *files = NULL;
+    size_t count = 0;
+    *asked = NULL;
+    input_inputs_init(&inputs);
+    if (input_inputs_add_process(&inputs, (int)pid, NULL) == 0)
+        files = calloc(inputs.count + 1, sizeof *files);
+    for (size_t i = 0; files && i < inputs.count && count < AHEAD_MOST; i++)
+        count += is_missing(cache_directory, &inputs.items[i], &files[count]);
+    if (count) {
+        qsort(files, count, sizeof *files, by_size);
+        *asked = calloc(count, sizeof **asked);
+    }
+    if (!*asked)
+        count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct agent_channel_table *table = &(*asked)[i];
+        snprintf(table->path, sizeof table->path, "%s", files[i].input->name);
+        table->build_id_bytes = files[i].build_id_bytes;
+        memcpy(table->build_id, files[i].build_id, files[i].build_id_bytes);
+    }
+    free(files);
+    input_inputs_free(&inputs);
+    return count;
+}
