@@ -148,7 +148,8 @@ bool cpython_read_text_with(const struct cpython_runtime *runtime, const struct 
         length > LENGTH_MAX)
         return false;
     size_t count = length < TEXT_UNITS_MAX ? (size_t)length : TEXT_UNITS_MAX;
-    if (!elf_art_read(memory, address + (is_ascii ? layout->text_ascii_data : layout->text_data), units, count * width))
+    if (!read_rest(memory, address, &block, is_ascii ? layout->text_ascii_data : layout->text_data, units,
+                   count * width))
         return false;
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {

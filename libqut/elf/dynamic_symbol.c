@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/elf/dynamic_symbol.h"
 
+#include <limits.h>
+
 #include "formats/elf_wide_inline.h"
 
 enum {
     DYNAMIC_ENTRIES_MAX = 512,
     CHAIN_MAX = 1 << 16, // of a hash table: a list that is not sound ends here
     NAME_BYTES_MAX = 96,
+    DYNAMIC_AT_ONCE = 40, // most images have fewer
+    NAMES_AT_ONCE = 8,
 };
 
 enum { GNU_BUCKETS, GNU_FIRST_INDEX, GNU_BLOOM_WORDS, GNU_BLOOM_SHIFT, GNU_WORDS }; // a GNU hash table's first words
@@ -16,7 +20,6 @@ struct image {
     uint64_t load_bias, dynamic_address, word_mask;
     uint64_t symbols, strings, hash, gnu_hash; // 0: it has none
     uint64_t size_bytes;                       // of the symbol that was found
-    bool has_gnu_header;
     uint32_t gnu_header[GNU_WORDS];
 };
 
@@ -37,13 +40,12 @@ static uint64_t address_of(const struct image *image, uint64_t value)
 
 static bool read_dynamic(struct image *image)
 {
-    enum { BATCH = 16 };
     size_t word_bytes = image->memory->arch->word_bytes, entry_bytes = 2 * word_bytes;
-    uint8_t bytes[BATCH * 2 * sizeof(uint64_t)];
-    for (size_t first = 0; first < DYNAMIC_ENTRIES_MAX; first += BATCH) {
+    uint8_t bytes[DYNAMIC_AT_ONCE * 2 * sizeof(uint64_t)];
+    for (size_t first = 0; first < DYNAMIC_ENTRIES_MAX; first += DYNAMIC_AT_ONCE) {
         size_t got = image->memory->read(image->memory->context, image->dynamic_address + first * entry_bytes, bytes,
-                                         BATCH * entry_bytes);
-        for (size_t i = 0; i < BATCH; i++) {
+                                         DYNAMIC_AT_ONCE * entry_bytes);
+        for (size_t i = 0; i < DYNAMIC_AT_ONCE; i++) {
             uint64_t tag = 0, value = 0;
             if ((i + 1) * entry_bytes > got)
                 return false;
@@ -81,30 +83,46 @@ static bool symbol_is(struct image *image, uint32_t index, const char *name, uin
            memcmp(found, name, name_bytes) == 0;
 }
 
-// What most names that are not there are known by: a word in which two bits of each name's hash are set.
-static bool may_be_there(const struct image *image, uint32_t hash)
+static uint32_t gnu_hash_of(const char *name)
 {
-    const uint32_t words = image->gnu_header[GNU_BLOOM_WORDS], bits = 8 * (uint32_t)image->memory->arch->word_bytes;
-    uint64_t word = 0;                            // little-endian, of either width
-    if (words == 0 || (words & (words - 1)) != 0) // not as loaders take it
-        return true;
-    const uint64_t at = image->gnu_hash + sizeof image->gnu_header + (uint64_t)(hash / bits & (words - 1)) * (bits / 8);
-    if (!elf_art_read(image->memory, at & image->word_mask, &word, bits / 8))
-        return true; // of a process of which not all was kept: what says it for certain may be there
-    return word >> hash % bits & 1 && word >> (hash >> (image->gnu_header[GNU_BLOOM_SHIFT] & 31)) % bits & 1;
-}
-
-static bool find_by_gnu_hash(struct image *image, const char *name, uint64_t *value)
-{
-    const uint32_t *header = image->gnu_header;
-    uint32_t hash = 5381, index, chain;
+    uint32_t hash = 5381;
     for (const char *at = name; *at; at++)
         hash = hash * 33 + (uint8_t)*at;
-    if (!image->has_gnu_header && !read_words(image, image->gnu_hash, image->gnu_header, GNU_WORDS))
-        return false;
-    image->has_gnu_header = true;
-    if (header[GNU_BUCKETS] == 0 || !may_be_there(image, hash))
-        return false;
+    return hash;
+}
+
+// What most names that are not there are known by: a word in which two bits of each name's hash are set. All names'
+// words are read at once. Returns a bit for each of the first NAMES_AT_ONCE names that may be there.
+static unsigned may_be_there(const struct image *image, const uint32_t *hashes, size_t count)
+{
+    const uint32_t words = image->gnu_header[GNU_BLOOM_WORDS], bits = 8 * (uint32_t)image->memory->arch->word_bytes;
+    uint8_t bytes[NAMES_AT_ONCE * sizeof(uint64_t)];
+    struct elf_art_piece pieces[NAMES_AT_ONCE];
+    if (words == 0 || (words & (words - 1)) != 0) // not as loaders take it
+        return UINT_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t at =
+            image->gnu_hash + sizeof image->gnu_header + (uint64_t)(hashes[i] / bits & (words - 1)) * (bits / 8);
+        pieces[i] = (struct elf_art_piece){at & image->word_mask, bytes + i * (bits / 8), bits / 8, 0};
+    }
+    elf_art_read_pieces(image->memory, pieces, count);
+    unsigned may_be = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t hash = hashes[i], other = hash >> (image->gnu_header[GNU_BLOOM_SHIFT] & 31);
+        uint64_t word = UINT64_MAX; // of a process of which not all was kept: what says it for certain may be there
+        if (pieces[i].got == bits / 8) {
+            word = 0; // little-endian, of either width
+            memcpy(&word, pieces[i].bytes, bits / 8);
+        }
+        may_be |= (unsigned)(word >> hash % bits & word >> other % bits & 1) << i;
+    }
+    return may_be;
+}
+
+static bool find_by_gnu_hash(struct image *image, const char *name, uint32_t hash, uint64_t *value)
+{
+    const uint32_t *header = image->gnu_header;
+    uint32_t index, chain;
     uint64_t buckets = image->gnu_hash + sizeof image->gnu_header +
                        (uint64_t)header[GNU_BLOOM_WORDS] * image->memory->arch->word_bytes;
     uint64_t chains = buckets + (uint64_t)header[GNU_BUCKETS] * 4;
@@ -152,25 +170,49 @@ static bool open_image(struct image *image, const struct elf_art_memory *memory,
     };
     image->load_bias = load_bias & image->word_mask;
     image->dynamic_address = dynamic_address & image->word_mask;
-    return read_dynamic(image);
+    return read_dynamic(image) &&
+           (!image->gnu_hash ||
+            (read_words(image, image->gnu_hash, image->gnu_header, GNU_WORDS) && image->gnu_header[GNU_BUCKETS] != 0));
 }
 
-static uint64_t find(struct image *image, const char *name)
+// At most NAMES_AT_ONCE. What is not there stays as it is.
+static void find(struct image *image, const char *const *names, size_t count, uint64_t *addresses,
+                 uint64_t *sizes_bytes)
 {
-    uint64_t value;
-    if (strlen(name) >= NAME_BYTES_MAX)
-        return 0;
-    bool found =
-        image->gnu_hash ? find_by_gnu_hash(image, name, &value) : image->hash && find_by_hash(image, name, &value);
-    return found ? (value + image->load_bias) & image->word_mask : 0;
+    uint32_t hashes[NAMES_AT_ONCE];
+    for (size_t i = 0; i < count; i++)
+        hashes[i] = gnu_hash_of(names[i]);
+    const unsigned may_be = image->gnu_hash ? may_be_there(image, hashes, count) : image->hash ? UINT_MAX : 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t value;
+        if (strlen(names[i]) >= NAME_BYTES_MAX || !(may_be >> i & 1) ||
+            !(image->gnu_hash ? find_by_gnu_hash(image, names[i], hashes[i], &value)
+                              : find_by_hash(image, names[i], &value)))
+            continue;
+        addresses[i] = (value + image->load_bias) & image->word_mask;
+        if (sizes_bytes)
+            sizes_bytes[i] = image->size_bytes;
+    }
+}
+
+void elf_art_find_symbols(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
+                          const char *const *names, size_t count, uint64_t *addresses, uint64_t *sizes_bytes)
+{
+    struct image image;
+    memset(addresses, 0, count * sizeof *addresses);
+    if (sizes_bytes)
+        memset(sizes_bytes, 0, count * sizeof *sizes_bytes);
+    const bool is_open = open_image(&image, memory, load_bias, dynamic_address);
+    for (size_t first = 0; is_open && first < count; first += NAMES_AT_ONCE)
+        find(&image, names + first, count - first < NAMES_AT_ONCE ? count - first : NAMES_AT_ONCE, addresses + first,
+             sizes_bytes ? sizes_bytes + first : NULL);
 }
 
 uint64_t elf_art_find_sized_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
                                    const char *name, uint64_t *size_bytes)
 {
-    struct image image;
-    uint64_t address = open_image(&image, memory, load_bias, dynamic_address) ? find(&image, name) : 0;
-    *size_bytes = address ? image.size_bytes : 0;
+    uint64_t address;
+    elf_art_find_symbols(memory, load_bias, dynamic_address, &name, 1, &address, size_bytes);
     return address;
 }
 
@@ -179,13 +221,4 @@ uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_
 {
     uint64_t size_bytes;
     return elf_art_find_sized_symbol(memory, load_bias, dynamic_address, name, &size_bytes);
-}
-
-void elf_art_find_symbols(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
-                          const char *const *names, size_t count, uint64_t *addresses)
-{
-    struct image image;
-    const bool is_open = open_image(&image, memory, load_bias, dynamic_address);
-    for (size_t i = 0; i < count; i++)
-        addresses[i] = is_open ? find(&image, names[i]) : 0;
 }

@@ -12,8 +12,9 @@ uint64_t elf_art_find_symbol(const struct elf_art_memory *memory, uint64_t load_
 // The same, and how many bytes it has.
 uint64_t elf_art_find_sized_symbol(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
                                    const char *name, uint64_t *size_bytes);
-// Several of one image, whose tables are looked at once. addresses[i]: that of names[i], or 0.
+// Several of one image, whose tables are looked at once. addresses[i]: that of names[i], or 0. sizes_bytes, of as many:
+// the same as above, or NULL.
 void elf_art_find_symbols(const struct elf_art_memory *memory, uint64_t load_bias, uint64_t dynamic_address,
-                          const char *const *names, size_t count, uint64_t *addresses);
+                          const char *const *names, size_t count, uint64_t *addresses, uint64_t *sizes_bytes);
 
 #endif

@@ -163,9 +163,11 @@ bool modules_registry_publish(void)
         return false;
     list->retired = (struct modules_retired){.free = free_list};
     list->modules.count = 0;
-    // Without it walks look up by themselves.
-    list->modules.shared = RUNTIME_SHARED_IS_POSSIBLE ? os_pages(sizeof *list->modules.shared, true) : NULL;
     fill(registry, &list->modules);
+    // Without it walks look up by themselves. While tables come, each list is soon replaced by one that has more.
+    const bool is_brief = registry->stats.pending_count != 0;
+    list->modules.shared =
+        RUNTIME_SHARED_IS_POSSIBLE && !is_brief ? os_pages(sizeof *list->modules.shared, true) : NULL;
     const struct modules_watch *watch = atomic_load_explicit(&modules_registry_watch, memory_order_acquire);
     if (watch)
         watch->publishes();

@@ -10,6 +10,7 @@
 #include "libqut/elf/dynamic_symbol.h"
 #include "libqut/modules/code_space.h"
 #include "libqut/modules/jit_registry.h"
+#include "libqut/modules/own_memory.h"
 #include "libqut/modules/scan.h"
 
 enum { NOTE_BYTES_MAX = 4096, HEADERS_READ = 32 };
@@ -32,12 +33,29 @@ static void add_code(struct modules_identity *identity, const ElfW(Phdr) * heade
         identity->end = end;
 }
 
-// The build-id among the notes of a segment.
-static void find_build_id(struct modules_identity *identity, const ElfW(Phdr) * header, uint8_t *buffer)
+// One system call for each module, instead of one for each thing that is read.
+static void read_page(struct modules_scan *scan, uintptr_t address)
 {
+    scan->page = address - address % MODULES_SCAN_PAGE_BYTES;
+    scan->page_got = os_read_self(scan->page, scan->page_bytes, MODULES_SCAN_PAGE_BYTES);
+}
+
+static size_t read_image(const struct modules_scan *scan, uintptr_t address, void *bytes, size_t size)
+{
+    const uintptr_t offset = address - scan->page;
+    if (offset >= scan->page_got || size > scan->page_got - offset)
+        return os_read_self(address, bytes, size);
+    memcpy(bytes, scan->page_bytes + offset, size);
+    return size;
+}
+
+// The build-id among the notes of a segment.
+static void find_build_id(struct modules_identity *identity, const ElfW(Phdr) * header, const struct modules_scan *scan)
+{
+    uint8_t *buffer = scan->buffer;
     uintptr_t address = address_of(identity, header);
     size_t wanted = header->p_memsz < NOTE_BYTES_MAX ? (size_t)header->p_memsz : NOTE_BYTES_MAX;
-    size_t at = 0, size = os_read_self(address, buffer, wanted);
+    size_t at = 0, size = read_image(scan, address, buffer, wanted);
     identity->build_id_size = elf_find_build_id(buffer, size, header->p_align, &at);
     memcpy(identity->build_id, buffer + at, identity->build_id_size);
     if (identity->build_id_size >= MODULES_CANARY_BYTES) {
@@ -47,49 +65,50 @@ static void find_build_id(struct modules_identity *identity, const ElfW(Phdr) * 
 }
 
 // The program's entry point, and the dynamic loader's: there a stack ends.
-static void read_header(struct modules_identity *identity, const ElfW(Phdr) * header)
+static void read_header(struct modules_identity *identity, const ElfW(Phdr) * header, const struct modules_scan *scan)
 {
     ElfW(Ehdr) elf;
     uintptr_t address = address_of(identity, header);
-    if (header->p_offset != 0 || os_read_self(address, &elf, sizeof elf) != sizeof elf ||
+    if (header->p_offset != 0 || read_image(scan, address, &elf, sizeof elf) != sizeof elf ||
         memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0)
         return;
     if (elf.e_entry)
         identity->entry = (identity->load_bias + elf.e_entry) & ~(uint64_t)arch_native_arch.has_thumb;
 }
 
-static void take_header(struct modules_found *found, const ElfW(Phdr) * header, uint8_t *buffer)
+static void take_header(struct modules_found *found, const ElfW(Phdr) * header, const struct modules_scan *scan)
 {
     struct modules_identity *identity = &found->identity;
     if (header->p_type == PT_LOAD && identity->header_count < MODULES_HEADERS_MAX) {
         identity->headers[identity->header_count++] = *header;
         add_code(identity, header);
     } else if (header->p_type == PT_NOTE && identity->build_id_size == 0) {
-        find_build_id(identity, header, buffer);
+        find_build_id(identity, header, scan);
     } else if (header->p_type == PT_DYNAMIC) {
         found->dynamic = address_of(identity, header);
     }
 }
 
-static void identify(struct modules_found *found, const struct os_module *module, uint8_t *buffer)
+static void identify(struct modules_found *found, const struct os_module *module, struct modules_scan *scan)
 {
     struct modules_identity *identity = &found->identity;
     ElfW(Phdr) headers[HEADERS_READ];
     identity->load_bias = module->load_bias;
     identity->map_start = module->map_start;
     identity->link_map = module->link_map;
+    read_page(scan, (uintptr_t)module->program_headers);
     size_t got = HEADERS_READ;
     for (size_t first = 0; got == HEADERS_READ && first < module->program_header_count; first += got) {
         size_t left = module->program_header_count - first, wanted = left < HEADERS_READ ? left : HEADERS_READ;
         uintptr_t at = (uintptr_t)module->program_headers + first * sizeof *headers;
-        got = os_read_self(at, headers, wanted * sizeof *headers) / sizeof *headers;
+        got = read_image(scan, at, headers, wanted * sizeof *headers) / sizeof *headers;
         for (size_t i = 0; i < got; i++)
-            take_header(found, &headers[i], buffer);
+            take_header(found, &headers[i], scan);
     }
     identity->is_permanent = module->is_program || module->is_loader;
     if (identity->is_permanent)
         for (uint32_t i = 0; i < identity->header_count; i++)
-            read_header(identity, &identity->headers[i]);
+            read_header(identity, &identity->headers[i], scan);
 }
 
 int modules_scan_add(struct modules_scan *scan, const struct os_module *module)
@@ -104,7 +123,7 @@ int modules_scan_add(struct modules_scan *scan, const struct os_module *module)
     }
     struct modules_found *found = &scan->found[scan->count];
     memset(found, 0, sizeof *found);
-    identify(found, module, scan->buffer);
+    identify(found, module, scan);
     if (found->identity.end == 0)
         return 0;
     found->name = strdup(module->path);
@@ -295,8 +314,8 @@ static void find_machines(struct modules_registry *registry, struct modules_scan
         uint64_t addresses[NAMES];
         if (!found->dynamic || find_known(registry, &found->identity))
             continue;
-        elf_art_find_symbols(&modules_jit_own_memory, found->identity.load_bias, found->dynamic, names, NAMES,
-                             addresses);
+        elf_art_find_symbols(&modules_own_memory, found->identity.load_bias, found->dynamic, names, NAMES, addresses,
+                             NULL);
         found->jit_descriptor = addresses[JIT_DESCRIPTOR];
         found->art_instance = addresses[ART_INSTANCE];
         found->hotspot_structs = addresses[HOTSPOT_STRUCTS];

@@ -5,7 +5,7 @@
 
 #include "libqut/modules/registry.h"
 
-enum { MODULES_SCAN_BUFFER_BYTES = 1 << 16 };
+enum { MODULES_SCAN_BUFFER_BYTES = 1 << 16, MODULES_SCAN_PAGE_BYTES = 4096 };
 
 struct modules_found {
     struct modules_identity identity;
@@ -19,6 +19,10 @@ struct modules_scan {
     struct modules_found *found;
     size_t count, capacity;
     uint8_t *buffer; // MODULES_SCAN_BUFFER_BYTES
+    // What was read of the page where the headers of the module at hand are: most have their notes there, too.
+    uintptr_t page;
+    size_t page_got;
+    uint8_t page_bytes[MODULES_SCAN_PAGE_BYTES];
 };
 
 // Appends the module and what identifies it, unless it has no code. 0 or -ENOMEM.

@@ -30,18 +30,11 @@ void python_want_look(void)
 
 // ---- where it is
 
-static uint64_t symbol(const struct modules_record *record, const char *name, uint64_t *bytes)
-{
-    *bytes = 0;
-    return elf_art_find_sized_symbol(&modules_own_memory, record->identity.load_bias, record->python_dynamic, name,
-                                     bytes);
-}
-
-// By what it exports from 3.11 on, else by the name of its file: "python3.8", "libpython3.10.so.1.0".
-static unsigned minor_of(const struct modules_record *record)
+// By what it exports from 3.11 on (address: where that is, or 0), else by the name of its file: "python3.8",
+// "libpython3.10.so.1.0".
+static unsigned minor_of(const struct modules_record *record, uint64_t address)
 {
     static struct os_mapping mapping; // under work; too large for a stack
-    uint64_t bytes, address = symbol(record, "Py_Version", &bytes);
     uint32_t version;
     if (address && elf_art_read(&modules_own_memory, address, &version, sizeof version) && version >> 24 == 3)
         return version >> 16 & 255;
@@ -68,14 +61,19 @@ static void find_text(const struct modules_record *record, struct python_known *
 // False: it is none whose version is known.
 static bool read_runtime(const struct modules_record *record, struct python_known *known)
 {
+    enum { RUNTIME, CODE_TYPE, EVALUATOR, VERSION, NAMES };
+    static const char *const names[NAMES] = {"_PyRuntime", "PyCode_Type", "_PyEval_EvalFrameDefault", "Py_Version"};
     struct cpython_runtime *runtime = &known->runtime;
-    uint64_t bytes;
-    runtime->runtime = symbol(record, "_PyRuntime", &bytes);
-    runtime->code_type = symbol(record, "PyCode_Type", &bytes);
-    runtime->evaluator_start = symbol(record, "_PyEval_EvalFrameDefault", &bytes);
-    runtime->evaluator_end = runtime->evaluator_start + bytes;
-    if (!runtime->runtime || !runtime->code_type || !runtime->evaluator_start || !bytes ||
-        !cpython_layout_of(minor_of(record), &modules_own_memory, runtime->runtime, &runtime->layout))
+    uint64_t addresses[NAMES], bytes[NAMES];
+    elf_art_find_symbols(&modules_own_memory, record->identity.load_bias, record->python_dynamic, names, NAMES,
+                         addresses, bytes);
+    runtime->runtime = addresses[RUNTIME];
+    runtime->code_type = addresses[CODE_TYPE];
+    runtime->evaluator_start = addresses[EVALUATOR];
+    runtime->evaluator_end = runtime->evaluator_start + bytes[EVALUATOR];
+    if (!runtime->runtime || !runtime->code_type || !runtime->evaluator_start || !bytes[EVALUATOR] ||
+        !cpython_layout_of(minor_of(record, addresses[VERSION]), &modules_own_memory, runtime->runtime,
+                           &runtime->layout))
         return false;
     find_text(record, known);
     return true;

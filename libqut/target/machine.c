@@ -78,7 +78,7 @@ static void find_in_file(struct target_machine *machine, struct target_image *im
     if (view.fd < 0)
         return;
     uint64_t vaddrs[TARGET_EXPORT_COUNT];
-    elf_art_find_symbols(&file, 0, image->head->dynamic.vaddr, names, TARGET_EXPORT_COUNT, vaddrs);
+    elf_art_find_symbols(&file, 0, image->head->dynamic.vaddr, names, TARGET_EXPORT_COUNT, vaddrs, NULL);
     for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
         if (vaddrs[i])
             image->exports[i] = vaddrs[i] + image->load_bias;
@@ -119,7 +119,8 @@ static void find_exports(struct target_machine *machine, struct target_image *im
         find_in_file(machine, image);
     } else {
         uint64_t dynamic = (image->load_bias + head->dynamic.vaddr) & mask;
-        elf_art_find_symbols(&machine->memory, image->load_bias, dynamic, names, TARGET_EXPORT_COUNT, image->exports);
+        elf_art_find_symbols(&machine->memory, image->load_bias, dynamic, names, TARGET_EXPORT_COUNT, image->exports,
+                             NULL);
     }
     for (unsigned i = 0; i < TARGET_EXPORT_COUNT; i++)
         image->exports[i] &= mask;

@@ -19,7 +19,7 @@ enum { PASS_BATCHES = 16, INTERVAL_DEFAULT_MS = 100 };
 // finds few samples), twice as old each time.
 static const uint64_t open_interval_ns = 1000000000, open_interval_most_ns = 64000000000;
 static const uint64_t live_interval_ns = 400000000;
-enum { FEW_SAMPLES = 32 };
+enum { FEW_SAMPLES = 32, PLAIN_BYTES = 64 << 10 };
 
 struct collector {
     const struct collect_options *options;
@@ -29,6 +29,7 @@ struct collector {
     struct file_tables tables;
     struct code_names code_names;
     struct chunk_batch *batches; // PASS_BATCHES of them, which cost nothing before they are used
+    size_t batch_count;          // that were gathered
     uint64_t *seen;              // by chunk: the directory's word of what is in the file
     bool gives_back, is_watched;
     uint64_t *open_seen; // by slot and level: the commit whose open chunk is in the file
@@ -66,14 +67,14 @@ static void give_back(struct collector *collector, const struct chunk_batch *bat
     }
 }
 
-// Copies a chunk into the batch. False: it is not there, or was in the file before.
-static bool add_sealed(struct collector *collector, struct chunk_batch *batch, uint32_t index)
+// Copies a chunk into the batch, unless it is not there, or was in the file before.
+static void add_sealed(struct collector *collector, struct chunk_batch *batch, uint32_t index)
 {
     uint64_t word = __atomic_load_n(&trace_segment_directory(&collector->view)[index], __ATOMIC_RELAXED);
     uint32_t used_bytes, at = batch->count;
     if (trace_chunk_word_state(word) != QUT_TRACE_CHUNK_SEALED || word == collector->seen[index] ||
         trace_segment_copy_sealed(&collector->view, index, &word, batch->bytes[at], &used_bytes) != SEGMENT_COPIED)
-        return false;
+        return;
     const struct qut_trace_chunk *header = (const void *)batch->bytes[at];
     batch->told[at] = (struct qut_trace_file_chunk){
         .used_bytes = used_bytes, .slot = trace_chunk_word_slot(word), .record_count = header->record_count};
@@ -81,18 +82,21 @@ static bool add_sealed(struct collector *collector, struct chunk_batch *batch, u
     batch->words[at] = word;
     batch->sample_count += header->sample_count;
     batch->count++;
-    return true;
 }
 
 // Fills the batches from chunk *next on. Returns how many chunks.
 static size_t gather(struct collector *collector, uint32_t *next)
 {
-    size_t all = 0, batch = 0;
-    for (size_t i = 0; i < PASS_BATCHES; i++)
-        collector->batches[i].count = collector->batches[i].sample_count = 0;
-    for (; *next < collector->view.chunk_count && batch < PASS_BATCHES; ++*next) {
-        all += add_sealed(collector, &collector->batches[batch], *next);
-        batch += collector->batches[batch].count == QUT_TRACE_FILE_BLOCK_CHUNKS_MAX;
+    size_t all = 0;
+    collector->batch_count = 0;
+    while (*next < collector->view.chunk_count && collector->batch_count < PASS_BATCHES) {
+        // Their memory is touched where it is needed.
+        struct chunk_batch *batch = &collector->batches[collector->batch_count];
+        batch->count = batch->sample_count = 0;
+        for (; *next < collector->view.chunk_count && batch->count < QUT_TRACE_FILE_BLOCK_CHUNKS_MAX; ++*next)
+            add_sealed(collector, batch, *next);
+        all += batch->count;
+        collector->batch_count++;
     }
     return all;
 }
@@ -206,7 +210,7 @@ static void drain(struct collector *collector)
             break;
         if (!write_tables(collector) || trace_segment_was_cut(&collector->view))
             return;
-        for (size_t i = 0; i < PASS_BATCHES; i++) {
+        for (size_t i = 0; i < collector->batch_count; i++) {
             if (!batch_is_written(collector, &collector->batches[i]))
                 return;
             give_back(collector, &collector->batches[i]);
@@ -329,7 +333,7 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
         note_failure(collector, &failure);
     result->end = (enum qut_trace_file_end)trailer.end;
     trace_memory_free(memory);
-    if (result->has_trailer && result->chunk_count && !collector->file.failed_writes)
+    if (result->has_trailer && !collector->file.failed_writes)
         collect_settle(&collector->file, &trailer);
     result->chunk_count = trailer.chunk_count;
     return 0;
@@ -374,6 +378,7 @@ static int run(struct collector *collector, struct base_error *error)
     if (collect_trace_file_begin(&collector->file, collector->options->file_fd, &collector->view.header,
                                  base_clock_now_ns(), &failure) != 0)
         note_failure(collector, &failure);
+    collector->file.plain_bytes = PLAIN_BYTES;
     write_states_now(collector); // so that all that follows can be read
     if (collector->options->follow) {
         do {

@@ -85,7 +85,7 @@ static uint8_t pack(const struct trace_file *file, const struct base_bytes *piec
                     uint8_t *to, size_t room, size_t *packed_bytes)
 {
     size_t done = 0;
-    bool is_packed = size >= WORTH_PACKING_BYTES;
+    bool is_packed = size >= WORTH_PACKING_BYTES && file->unpacked_bytes + size > file->plain_bytes;
     for (size_t i = 0; i < count && is_packed; i++) {
         size_t more = 0;
         is_packed = base_zstd_pack_in(file->work, pieces[i], file->level, to + done, room - done, &more, NULL) == 0;

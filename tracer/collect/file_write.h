@@ -21,6 +21,7 @@ struct trace_file {
     uint64_t unpacked_bytes;
     uint64_t failed_writes;
     int level;                   // of zstd
+    uint64_t plain_bytes;        // so many, unpacked, are not worth packing: all of it is written anew in the end
     struct base_zstd_room *work; // for many blocks; NULL: each has its own
     uint8_t *buffer;             // of one block as it is on disk
     size_t buffer_bytes;

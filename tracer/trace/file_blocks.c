@@ -143,13 +143,8 @@ int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t siz
 
 bool trace_file_room_make(struct file_room *room)
 {
-    *room = (struct file_room){.scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX),
-                               .unzstd = base_unzstd_room_new(),
-                               .of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *room->of_slot)};
-    if (room->scratch && room->of_slot)
-        return true;
-    trace_file_room_free(room);
-    return false;
+    *room = (struct file_room){.of_slot = calloc(QUT_TRACE_THREADS_MAX, sizeof *room->of_slot)};
+    return room->of_slot;
 }
 
 void trace_file_room_free(struct file_room *room)
@@ -183,12 +178,20 @@ uint64_t *trace_file_words_take(struct file_words *words, size_t count, struct t
     return taken;
 }
 
-bool trace_file_block_contents(const struct file_block *block, const struct file_room *room,
-                               struct base_bytes *contents, struct base_error *error)
+bool trace_file_block_contents(const struct file_block *block, struct file_room *room, struct base_bytes *contents,
+                               struct base_error *error)
 {
     if (block->codec == QUT_TRACE_FILE_PLAIN) {
         *contents = block->packed;
         return true;
+    }
+    if (!room->scratch) {
+        room->scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
+        room->unzstd = base_unzstd_room_new();
+    }
+    if (!room->scratch) {
+        base_fail(error, BASE_ERR_NO_MEMORY, "block", 0, "no memory to unpack it");
+        return false;
     }
     *contents = (struct base_bytes){room->scratch, block->unpacked_bytes};
     return (block->codec == QUT_TRACE_FILE_ZSTD_FRAMES ||

@@ -37,7 +37,7 @@ struct file_words {
     size_t capacity;
 };
 struct file_room {
-    uint8_t *scratch; // QUT_TRACE_FILE_BLOCK_BYTES_MAX
+    uint8_t *scratch; // QUT_TRACE_FILE_BLOCK_BYTES_MAX; NULL, as the next, as long as nothing was packed
     struct base_unzstd_room *unzstd;
     uint32_t *of_slot;            // QUT_TRACE_THREADS_MAX zeros
     struct file_words raw, nodes; // zeros
@@ -49,7 +49,7 @@ bool trace_file_words_reserve(struct file_words *words, size_t capacity);
 uint64_t *trace_file_words_take(struct file_words *words, size_t count, struct trace_memory *memory);
 
 // The contents, in room->scratch or where they are. False: they do not unpack.
-bool trace_file_block_contents(const struct file_block *block, const struct file_room *room,
-                               struct base_bytes *contents, struct base_error *error);
+bool trace_file_block_contents(const struct file_block *block, struct file_room *room, struct base_bytes *contents,
+                               struct base_error *error);
 
 #endif

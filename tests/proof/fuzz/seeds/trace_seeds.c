@@ -48,13 +48,12 @@ static void segment_seed(const char *name, const struct trace_segment_view *view
 // A type, two bytes of size, the contents: for each block.
 static void blocks_seed(const char *name, const uint8_t *bytes, size_t size)
 {
-    static uint8_t scratch[QUT_TRACE_FILE_BLOCK_BYTES_MAX];
-    const struct file_room room = {.scratch = scratch};
+    struct file_room room;
     struct trace_memory *memory = trace_memory_new();
     struct image image = trace_image_new(memory);
     struct file_blocks found;
     struct build_buffer seed = {0};
-    if (trace_file_blocks_find(&image, bytes, size, &found, NULL) != 0)
+    if (!trace_file_room_make(&room) || trace_file_blocks_find(&image, bytes, size, &found, NULL) != 0)
         abort();
     const struct file_block *blocks = found.blocks.items;
     for (size_t i = 0; i < found.blocks.count; i++) {
@@ -67,6 +66,7 @@ static void blocks_seed(const char *name, const uint8_t *bytes, size_t size)
     }
     write_seed("trace", name, AS_FILE, seed.data, seed.size);
     free(seed.data);
+    trace_file_room_free(&room);
     trace_memory_free(memory);
 }
 

@@ -359,7 +359,7 @@ START_TEST(test_killed_collector)
     }
     struct stat status = {0};
     // Until it is in the middle of it.
-    for (int i = 0; i < 4000 && status.st_size < 100000; i++) {
+    for (int i = 0; i < 4000 && status.st_size < 200000; i++) {
         maker_run(&maker, &options, 500);
         usleep(1000);
         ck_assert_int_eq(fstat(file_fd, &status), 0);

@@ -98,13 +98,13 @@ TEST(several_symbols_are_looked_for_at_once)
     alone = read_count;
     CHECK(there == THERE, "%zu of them", there);
     read_count = 0;
-    elf_art_find_symbols(&own, image.load_bias, image.dynamic, names, NAMES, found);
+    elf_art_find_symbols(&own, image.load_bias, image.dynamic, names, NAMES, found, NULL);
     const size_t together = read_count;
     CHECK(memcmp(found, expected, sizeof found) == 0, "the same as one by one");
     CHECK(together < alone, "%zu reads, one by one %zu", together, alone);
     for (fails_at = 0; fails_at < together; fails_at++) {
         read_count = 0;
-        elf_art_find_symbols(&own, image.load_bias, image.dynamic, names, NAMES, found);
+        elf_art_find_symbols(&own, image.load_bias, image.dynamic, names, NAMES, found, NULL);
         for (size_t i = 0; i < NAMES; i++)
             CHECK(found[i] == 0 || found[i] == expected[i], "%s without read %zu: %#llx", names[i], fails_at,
                   (unsigned long long)found[i]);
