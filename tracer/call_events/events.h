@@ -69,6 +69,7 @@ struct call_events_thread {
 struct call_events {
     struct qut_trace_file_calls told; // the last CALLS
     bool has_told;
+    uint32_t recording;  // of a trace that was put together: whose it is
     const char *command; // "": not known
     struct {
         BASE_VECTOR(struct call_events_module);

@@ -105,9 +105,9 @@ static int inputs_read(const struct trace_inputs *inputs, const struct trace_opt
         return CLI_BAD;
     }
     const int status = put_together(inputs, options, &merger, trace);
+    trace_merge_free(&merger);
     if (status != CLI_OK)
         trace_memory_free(merger.memory);
-    trace_merge_free(&merger);
     return status;
 }
 

@@ -141,8 +141,13 @@ static int write_process(const struct selection *selection, const struct call_ev
         .calls = calls, .part = &part.part, .names = names, .sink = sink, .begin_ns = selection->whole->start_ns};
     const struct call_times_visitor visitor = {.enter = enter, .leave = leave, .context = &writer};
     char text[64];
-    snprintf(text, sizeof text, "# process %" PRIu32 "\n", calls->told.pid);
+    snprintf(text, sizeof text, "# process %" PRIu32, calls->told.pid);
     sink_text(sink, text);
+    if (selection->whole->recording_count) {
+        sink_text(sink, " of ");
+        sink_text(sink, selection->whole->recordings[calls->recording].name);
+    }
+    sink_text(sink, "\n");
     write_ratios(&writer);
     sink_text(sink, "#         TIME s      DURATION us      TID   FUNCTION\n");
     const int status = call_times_walk(calls, &visitor, &account, error);

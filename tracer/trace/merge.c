@@ -31,6 +31,7 @@ bool trace_merge_begin(struct merger *merger)
         .damages = trace_vector(memory, sizeof(char *)),
         .texts = trace_vector(memory, sizeof(char *)),
         .recordings = trace_vector(memory, sizeof(struct trace_recording)),
+        .calls = trace_vector(memory, sizeof(struct call_events *)),
     };
     merger->trace.is_complete = true;
     merger->trace.start_ns = UINT64_MAX;
@@ -271,7 +272,8 @@ static bool order_processes(struct merger *merger, struct trace *trace)
     struct place *places = trace_memory_take(merger->memory, count, sizeof *places);
     trace->processes = trace_memory_take(merger->memory, count, sizeof *trace->processes);
     trace->threads = trace_memory_take(merger->memory, merger->threads.count, sizeof *trace->threads);
-    if (!places || !trace->processes || !trace->threads)
+    merger->thread_map = trace_memory_take(merger->memory, merger->threads.count, sizeof *merger->thread_map);
+    if (!places || !trace->processes || !trace->threads || !merger->thread_map)
         return false;
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){from[i].start_ns, i};
@@ -281,6 +283,7 @@ static bool order_processes(struct merger *merger, struct trace *trace)
         *process = from[places[i].index];
         for (size_t t = 0; t < process->thread_count; t++) {
             trace->threads[next + t] = threads[process->first_thread + t];
+            merger->thread_map[process->first_thread + t] = (uint32_t)(next + t);
             trace->threads[next + t].process = (uint32_t)i;
         }
         process->first_thread = next;
@@ -336,6 +339,9 @@ int trace_merge_end(struct merger *merger, struct trace *trace, struct base_erro
 
 void trace_merge_free(struct merger *merger)
 {
+    struct call_events *const *calls = merger->calls.items;
+    for (size_t i = 0; i < merger->calls.count; i++) // that came to no end
+        call_events_free(calls[i]);
     base_hash_free(&merger->module_index);
     base_hash_free(&merger->trace_node_index);
     base_hash_free(&merger->text_index);

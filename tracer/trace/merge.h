@@ -12,12 +12,13 @@ struct merger {
     struct trace_memory *memory; // of what comes out
     struct trace trace;          // its sums; its arrays are the vectors below
     struct trace_vector modules, nodes, threads, samples, extras, metrics, marks, gaps, processes, notes, own_notes,
-        damages, texts, recordings;
+        damages, texts, recordings, calls; // calls: struct call_events *; the trace's in the end
     struct base_hash_index module_index, trace_node_index, text_index;
     BASE_VECTOR(uint32_t) module_map; // of the part that is added: its index to ours
     BASE_VECTOR(uint32_t) node_map;
-    uint32_t uid;        // the largest
-    uint64_t died_count; // parts whose process ended without closing its trace
+    uint32_t *thread_map; // in the end: where threads are that were added before
+    uint32_t uid;         // the largest
+    uint64_t died_count;  // parts whose process ended without closing its trace
     uint64_t flow_salt;
     uint16_t kind_map[QUT_TRACE_OWN_KIND_COUNT];
     const char *damage_of; // whose damage it is: a recording's name; NULL: a process's
@@ -35,6 +36,6 @@ bool trace_merge_begin(struct merger *merger); // false: no memory
 int trace_merge_add(struct merger *merger, const struct trace *part, struct base_error *error);
 // *trace stands in merger->memory then, which is its own.
 int trace_merge_end(struct merger *merger, struct trace *trace, struct base_error *error);
-void trace_merge_free(struct merger *merger); // all but the memory
+void trace_merge_free(struct merger *merger); // all but the memory, which goes after it, and what the trace has
 
 #endif

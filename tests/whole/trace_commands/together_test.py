@@ -164,8 +164,30 @@ def check_mistakes():
         cut.write(whole.read()[:-200])
     run('report', 'one.qtrace', 'cut.qtrace', '-o', 'cut.html', status=1, says='qut: cut.qtrace: ')
     expect('no page where there is none to make', not os.path.exists('no.html'))
+
+
+def replayed(*operands):
+    path = 'out.replay'
+    run('export', *operands, '-f', 'replay', '-o', path, '--quiet')
+    with open(path, encoding='utf-8') as file:
+        return re.split(r'^# process ', file.read(), flags=re.MULTILINE)[1:]
+
+
+# Of recordings that do not know the date all begin at the same moment: each call is where it is alone.
+def check_calls():
     subprocess.run([CALLS, 'calls.qtrace'], check=True, stdout=subprocess.DEVNULL)
-    run('report', 'one.qtrace', 'calls.qtrace', '-o', 'no.html', status=2, says='calls.qtrace: .*it has exact calls')
+    subprocess.run([CALLS, 'more.qtrace', 'a1 b2 /b2 c2 >d2 /d2 | x1 y2 /y2 /x1 | /a1', '2'], check=True, stdout=subprocess.DEVNULL)
+    alone = {name: replayed(f'{name}.qtrace')[0].split('\n', 1) for name in ('calls', 'more')}
+    for operands in (('calls.qtrace', 'more.qtrace'), ('more.qtrace', 'calls.qtrace'), ('one.qtrace', 'more.qtrace', 'calls.qtrace')):
+        named = [operand.split('.')[0] for operand in operands if not operand.startswith('one')]
+        expect(f'calls of {operands}', replayed(*operands) == [f'{alone[name][0]} of {name}\n{alone[name][1]}' for name in named],
+               replayed(*operands))
+    run('report', '--quiet', 'one.qtrace', 'calls.qtrace', 'more.qtrace', '-o', 'calls.html')
+    for name in 'chrome', 'perfetto':
+        export(name, 'one.qtrace', 'calls.qtrace', 'more.qtrace')
+    with open('out.chrome', encoding='utf-8') as file:
+        whole = collections.Counter(event['name'] for event in json.load(file)['traceEvents'] if event.get('cat') == 'call' and event['ph'] == 'B')
+    expect('calls in a timeline', (whole['x'], whole['c'], whole['a']) == (1, 4, 4), whole)
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -180,5 +202,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_clocks()
     check_page()
     check_mistakes()
+    check_calls()
 print('together:', 'FAILED' if failures else 'passed')
 sys.exit(failures != 0)

@@ -37,7 +37,7 @@ static uint64_t parent_of(const struct perfetto *perfetto, const struct call_eve
         if (trace->threads[i].uid == whole->threads[thread->thread].uid)
             return perfetto_track_uuid(perfetto, i + 1, TRACK_THREAD);
     for (uint32_t i = 0; i < trace->process_count; i++)
-        if (trace->processes[i].pid == calls->told.pid)
+        if (trace->processes[i].pid == calls->told.pid && trace->processes[i].recording == calls->recording)
             return perfetto_process_uuid(perfetto, i);
     return perfetto_process_uuid(perfetto, 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of many hosts and runs, put together: one clock, each process named with where it is from, and no recording
 // twice.
-#include "tracer/trace/together/together.h"
+#include "tracer/trace/together/inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,38 +15,31 @@ static int no_memory(struct base_error *error)
 
 // ---- one clock
 
-// 0 and UINT64_MAX are no times: always, and still.
-static void shift(uint64_t *time_ns, uint64_t by_ns)
-{
-    if (*time_ns && *time_ns != UINT64_MAX)
-        *time_ns += by_ns;
-}
-
 static void shift_all(struct trace *trace, uint64_t by_ns)
 {
-    shift(&trace->start_ns, by_ns);
-    shift(&trace->end_ns, by_ns);
+    together_shift(&trace->start_ns, by_ns);
+    together_shift(&trace->end_ns, by_ns);
     for (size_t i = 0; i < trace->process_count; i++) {
-        shift(&trace->processes[i].start_ns, by_ns);
-        shift(&trace->processes[i].end_ns, by_ns);
+        together_shift(&trace->processes[i].start_ns, by_ns);
+        together_shift(&trace->processes[i].end_ns, by_ns);
     }
     for (size_t i = 0; i < trace->thread_count; i++) {
-        shift(&trace->threads[i].start_ns, by_ns);
-        shift(&trace->threads[i].end_ns, by_ns);
+        together_shift(&trace->threads[i].start_ns, by_ns);
+        together_shift(&trace->threads[i].end_ns, by_ns);
     }
     for (size_t i = 0; i < trace->sample_count; i++) {
-        shift(&trace->samples[i].first_ns, by_ns);
-        shift(&trace->samples[i].last_ns, by_ns);
+        together_shift(&trace->samples[i].first_ns, by_ns);
+        together_shift(&trace->samples[i].last_ns, by_ns);
     }
     for (size_t i = 0; i < trace->mark_count; i++)
-        shift(&trace->marks[i].time_ns, by_ns);
+        together_shift(&trace->marks[i].time_ns, by_ns);
     for (size_t i = 0; i < trace->gap_count; i++) {
-        shift(&trace->gaps[i].from_ns, by_ns);
-        shift(&trace->gaps[i].to_ns, by_ns);
+        together_shift(&trace->gaps[i].from_ns, by_ns);
+        together_shift(&trace->gaps[i].to_ns, by_ns);
     }
     for (size_t i = 0; i < trace->module_count; i++) {
-        shift(&trace->modules[i].load_ns, by_ns);
-        shift(&trace->modules[i].unload_ns, by_ns);
+        together_shift(&trace->modules[i].load_ns, by_ns);
+        together_shift(&trace->modules[i].unload_ns, by_ns);
     }
 }
 
@@ -168,10 +161,9 @@ int together_add(struct merger *merger, struct trace *recording, const struct tr
     const struct trace_recording *same = find_same(merger, recording);
     if (same)
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "it is of the same recording as %s", same->path);
-    if (recording->calls_count)
-        return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "it has exact calls, which are not put together");
     const uint64_t by_ns = clock_difference(merger, recording);
     const uint32_t index = (uint32_t)merger->recordings.count;
+    const size_t first_thread = merger->threads.count;
     struct trace_recording *added = add_recording(merger, recording, told);
     if (!added || !name_processes(merger, recording, index, added->name))
         return no_memory(error);
@@ -181,13 +173,18 @@ int together_add(struct merger *merger, struct trace *recording, const struct tr
     merger->is_of_recordings = true;
     merger->damage_of = added->name;
     merger->trace.file_bytes += recording->file_bytes;
-    return trace_merge_add(merger, recording, error);
+    if (trace_merge_add(merger, recording, error) != 0)
+        return -1;
+    return together_calls_add(merger, recording, &(struct together_calls){index, by_ns, first_thread})
+               ? 0
+               : no_memory(error);
 }
 
 int together_end(struct merger *merger, struct trace *trace, struct base_error *error)
 {
     if (trace_merge_end(merger, trace, error) != 0)
         return -1;
+    together_calls_end(merger, trace);
     const size_t count = merger->recordings.count;
     char *name = trace_memory_text(merger->memory, "%zu recording%s", count, count == 1 ? "" : "s");
     trace->recordings = merger->recordings.items;

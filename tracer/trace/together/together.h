@@ -8,7 +8,7 @@
 #include "tracer/trace/merge.h"
 
 // A whole trace, as trace_read gave it, with its path and labels. -1, *error filled: no memory, too many of something,
-// it has exact calls, or is of a recording that has been added. It may only be freed afterwards.
+// or it is of a recording that has been added. It may only be freed afterwards: its exact calls are the merger's.
 int together_add(struct merger *merger, struct trace *recording, const struct trace_recording *told,
                  struct base_error *error);
 // After one at least. *trace stands in merger->memory then, which is its own.

@@ -6,6 +6,7 @@
 
 #include "tests/support/golden/golden.h"
 #include "tests/support/run_suite.h"
+#include "tracer/call_events/events.h"
 #include "tracer/trace/together/together.h"
 
 enum { HOSTS = 3 };
@@ -40,8 +41,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    trace_memory_free(merger.memory);
     trace_merge_free(&merger);
+    trace_memory_free(merger.memory);
     for (unsigned i = 0; i < HOSTS; i++)
         golden_free(&traces[i]);
     memset(traces, 0, sizeof traces);
@@ -181,6 +182,86 @@ START_TEST(test_twice)
 }
 END_TEST
 
+enum { CALLS_NODE = 2, CALLS_TICKS = 1000 };
+
+// A call of the last thread, of the function at a node, 1000 ticks after the recording began; a tick is 2 ns.
+static struct trace *with_calls(struct trace *trace, struct call_events **place)
+{
+    struct call_events *calls = *place = call_events_new();
+    ck_assert_ptr_nonnull(calls);
+    calls->told =
+        (struct qut_trace_file_calls){.pid = GOLDEN_PID, .begin_ns = trace->start_ns, .end_ns = trace->end_ns};
+    *BASE_ADD(&calls->functions) = (struct call_events_function){.name = "", .node = CALLS_NODE};
+    *BASE_ADD(&calls->threads) =
+        (struct call_events_thread){.thread = (uint32_t)trace->thread_count - 1, .end_ns = UINT64_MAX};
+    *BASE_ADD(&calls->threads) = (struct call_events_thread){.thread = CALL_EVENTS_NONE, .start_ns = trace->start_ns};
+    for (unsigned i = 0; i < 2; i++)
+        *BASE_ADD(&calls->clocks) = (struct qut_trace_file_call_clock){
+            .ticks = CALLS_TICKS * (i + 1), .ns = trace->start_ns + 2 * (uint64_t)CALLS_TICKS * (i + 1)};
+    trace->calls = place;
+    trace->calls_count = 1;
+    return trace;
+}
+
+// They are on the whole's clock, and of the whole's threads and nodes, also where processes change their order.
+START_TEST(test_calls)
+{
+    struct trace alone, whole;
+    struct call_events *parts[2];
+    golden_trace(&alone);
+    ck_assert_int_eq(add(with_calls(host(1), &parts[0]), "b.qtrace", NULL), 0);
+    ck_assert_int_eq(add(host(2), "c.qtrace", NULL), 0);
+    ck_assert_int_eq(add(with_calls(host(0), &parts[1]), "a.qtrace", NULL), 0);
+    ck_assert_uint_eq(traces[1].calls_count, 0); // which are no longer its own
+    end(&whole);
+    ck_assert_uint_eq(whole.calls_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct call_events *calls = whole.calls[i];
+        const uint64_t start_ns = date_ns + (i == 0 ? later_ns : 0);
+        const struct call_events_thread *threads = calls->threads.items;
+        ck_assert_ptr_eq(calls, parts[i]);
+        ck_assert_uint_eq(calls->recording, i == 0 ? 0 : 2);
+        ck_assert_uint_eq(calls->told.begin_ns, start_ns);
+        ck_assert_uint_eq(calls->told.end_ns - calls->told.begin_ns, alone.end_ns - alone.start_ns);
+        ck_assert_uint_eq(call_events_ns(calls, CALLS_TICKS), start_ns + 2 * CALLS_TICKS);
+        ck_assert_uint_lt(threads[0].thread, whole.thread_count);
+        const struct trace_thread *thread = &whole.threads[threads[0].thread];
+        ck_assert_uint_eq(whole.processes[thread->process].recording, calls->recording);
+        ck_assert_uint_eq(thread->tid, alone.threads[alone.thread_count - 1].tid);
+        ck_assert_uint_eq(threads[0].end_ns, UINT64_MAX);
+        ck_assert_uint_eq(threads[1].thread, CALL_EVENTS_NONE);
+        ck_assert_uint_eq(threads[1].start_ns, start_ns);
+        ck_assert_uint_eq(whole.nodes[calls->functions.items[0].node].pc, alone.nodes[CALLS_NODE].pc);
+        call_events_free(whole.calls[i]);
+    }
+    golden_free(&alone);
+}
+END_TEST
+
+// A merger that comes to no end frees what it has taken.
+START_TEST(test_calls_of_no_whole)
+{
+    struct call_events *part;
+    ck_assert_int_eq(add(with_calls(host(0), &part), "a.qtrace", NULL), 0);
+    ck_assert_int_eq(add(host(0), "a.qtrace", NULL), -1);
+}
+END_TEST
+
+// Where no clock is told a tick is a nanosecond, from the recording's machine on.
+START_TEST(test_calls_without_clocks)
+{
+    struct trace whole;
+    struct call_events *part;
+    struct trace *trace = with_calls(host(1), &part);
+    const uint64_t start_ns = trace->start_ns;
+    part->clocks.count = 0;
+    ck_assert_int_eq(add(trace, "b.qtrace", NULL), 0);
+    end(&whole);
+    ck_assert_uint_eq(call_events_ns(part, start_ns + 5), date_ns + later_ns + 5);
+    call_events_free(part);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("together");
@@ -191,6 +272,9 @@ int main(void)
     tcase_add_test(tests, test_modules);
     tcase_add_test(tests, test_names);
     tcase_add_test(tests, test_twice);
+    tcase_add_test(tests, test_calls);
+    tcase_add_test(tests, test_calls_of_no_whole);
+    tcase_add_test(tests, test_calls_without_clocks);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }
