@@ -127,6 +127,7 @@ static int record_inside(struct work *work)
                                             .begun_context = options->begun_context,
                                             .take = options->elsewhere ? elsewhere_take : NULL,
                                             .take_context = options->elsewhere,
+                                            .tells_waits = !options->quiet && !work->show.is_shown,
                                             .say = say,
                                             .status = work->show.is_shown ? show_status : NULL,
                                             .context = work};

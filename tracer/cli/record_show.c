@@ -21,7 +21,11 @@ void cli_record_show_begin(struct record_show *show, bool quiet)
 
 static void draw(struct record_show *show, const char *text)
 {
-    fprintf(stderr, "\r%.*s\033[K", (int)cli_terminal_columns(stderr), text);
+    char line[256];
+    snprintf(line, sizeof line, "%.*s", (int)cli_terminal_columns(stderr), text);
+    fputc('\r', stderr);
+    cli_print_name(stderr, line); // a file's name may be in it
+    fputs("\033[K", stderr);
     fflush(stderr);
     show->is_drawn = true;
 }
@@ -51,6 +55,11 @@ void cli_record_show_status(void *context, const struct record_status *status)
     if (status->all)
         snprintf(text, sizeof text, "%s: putting processes together: %zu of %zu", cli_program, status->done,
                  status->all);
+    else if (status->tables_left && !status->processes)
+        snprintf(text, sizeof text,
+                 "%s: %.0f s, nothing is recorded yet: making tables, %" PRIu64 " of %" PRIu64 " are there  %s",
+                 cli_program, (double)status->elapsed_ns / ns_per_s, status->tables_done,
+                 status->tables_done + status->tables_left, status->table);
     else if (status->is_stopped)
         snprintf(text, sizeof text, "%s: recording has ended; waiting for the command", cli_program);
     else

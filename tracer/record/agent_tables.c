@@ -19,14 +19,6 @@
 
 static const uint64_t memory_bytes_max = 1u << 30; // of an image that is sent
 
-struct tables_job {
-    struct tables_job *next;
-    struct agent_channel_table asked;
-    uint32_t pid, uid;
-    int memory_fd, client_fd; // client_fd -1: nobody waits for it
-    bool looks;               // for what else the process will ask for; makes no table
-};
-
 static void let_go(struct tables_job *job)
 {
     if (job->client_fd >= 0)

@@ -13,7 +13,14 @@
 
 enum { TABLES_WORKERS = 2, TABLES_KEPT_MAX = 1024, TABLES_WAITING_MAX = 256 };
 
-struct tables_job;
+struct tables_job {
+    struct tables_job *next;
+    struct agent_channel_table asked;
+    uint32_t pid, uid;
+    int memory_fd, client_fd; // client_fd -1: nobody waits for it
+    bool looks;               // for what else the process will ask for; makes no table
+};
+
 struct tables_kept {
     uint32_t uid; // of the process that asked: what it says of its files holds for its user
     uint32_t build_id_bytes, flags;

@@ -29,6 +29,8 @@ struct recorder {
     int rescue_fd; // of who does the work of end, should we be killed; -1: nobody
     struct qutc_provide_options provide;
     bool has_tables;
+    bool has_told_waits; // or there is nothing to be told any more
+    uint64_t waits_since_ns;
     uint64_t start_ns, stop_ns; // stop_ns 0: there is no time at which it ends
 
     struct process *processes, *last; // all that said hello, in that order
@@ -59,6 +61,8 @@ void recorder_finish(struct recorder *recorder);
 pid_t *recorder_forked(const struct recorder *recorder, size_t *count);
 void recorder_say(const struct recorder *recorder, const char *subject, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void recorder_show(const struct recorder *recorder, size_t done, size_t all);
+void recorder_show(struct recorder *recorder, size_t done, size_t all);
+// Once, where nothing is recorded for more than a second since tables are being made.
+void recorder_tell_waits(struct recorder *recorder, uint64_t now_ns);
 
 #endif

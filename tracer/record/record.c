@@ -309,9 +309,10 @@ static bool is_over(const struct recorder *recorder)
 
 static int next_look_ms(const struct recorder *recorder, uint64_t now)
 {
-    uint64_t wait_ms = recorder->command.fd < 0    ? ORPHANS_EVERY_MS
-                       : recorder->options->status ? STATUS_EVERY_MS
-                                                   : LOOK_EVERY_MS;
+    uint64_t wait_ms = recorder->command.fd < 0 ? ORPHANS_EVERY_MS
+                       : recorder->options->status || (recorder->options->tells_waits && !recorder->has_told_waits)
+                           ? STATUS_EVERY_MS
+                           : LOOK_EVERY_MS;
     if (recorder->stop_ns && !recorder->is_stopped) {
         uint64_t left_ms = recorder->stop_ns > now ? (recorder->stop_ns - now + 999999) / 1000000 : 0;
         wait_ms = left_ms < wait_ms ? left_ms : wait_ms;
@@ -328,6 +329,7 @@ static void serve(struct recorder *recorder)
         now = base_clock_now_ns();
         record_server_tidy(&recorder->server, now);
         recorder_look_for_ends(recorder);
+        recorder_tell_waits(recorder, now);
         if (recorder->stop_ns && now >= recorder->stop_ns && !recorder->is_stopped && !recorder->is_left) {
             if (recorder->options->command)
                 recorder_stop(recorder);

@@ -24,6 +24,9 @@ struct record_status { // for people, while it goes on
     bool is_stopped;  // the recording is over, the command is not
     bool has_ended;   // the command has, others go on
     size_t done, all; // all > 0: files that are put together at the end
+    // That processes wait for: tables_left > 0.
+    uint64_t tables_done, tables_left;
+    const char *table; // the name of a file whose table is being made; "": it is not known
 };
 
 struct record_options {
@@ -44,6 +47,7 @@ struct record_options {
     void *begun_context;
     qut_compile_fn take; // as struct qutc_provide_options has it, for tables that agents ask for
     void *take_context;
+    bool tells_waits; // by `say`: that nothing is recorded for more than a second, since tables are being made
     // Something to tell people: `subject` may be NULL.
     void (*say)(void *context, const char *subject, const char *text);
     void (*status)(void *context, const struct record_status *status); // NULL: not wanted; at most 5 in a second
