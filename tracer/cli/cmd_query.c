@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/vector.h"
 #include "cli/arguments.h"
@@ -23,12 +24,13 @@ static const char help[] =
     "  stacks   trace, stack, depth (0: innermost), frame, repeated\n"
     "  frames   trace, frame, function, module, build_id, address, ...\n\n"
     "--engine duckdb asks DuckDB, where its library is installed ($QUT_DUCKDB names another file): it has the\n"
-    "tables in its memory, and its own SQL. The same tables for other engines: qut export -f parquet. All columns: "
+    "tables in its memory, and its own SQL. It reads folders of qut export -f parquet as well as traces. All columns:\n"
     "docs/qut-query.md.\n\n"
     "The exit status is 1 where a trace is incomplete, which is said; 2 where the SQL or a FILE is wrong: nothing was\n"
     "printed then, or not all.\n\n"
     "Example: qut query hottest app.qtrace\n"
     "         qut query --engine duckdb total *.qtrace\n"
+    "         qut query --engine duckdb by-host fleet\n"
     "         qut query 'SELECT thread, sum(cpu_ns) FROM samples GROUP BY thread' *.qtrace --csv\n";
 
 struct trace_of_file {
@@ -44,6 +46,8 @@ struct job {
     struct names_options names;
     struct trace_of_file *files;
     size_t file_count;
+    const char **folders; // of Parquet
+    size_t folder_count;
     bool is_incomplete;
 };
 
@@ -172,6 +176,28 @@ static int read_file(struct job *job, char *operand, struct trace_of_file *file)
     return CLI_BAD;
 }
 
+// Parquet, which DuckDB reads. CLI_GO_ON: it is something else.
+static int take_folder(struct job *job, const char *operand)
+{
+    static const char own[] = ".parquet",
+                      how[] = "qut query --engine duckdb reads the folder that qut export -f parquet has written";
+    const size_t length = strlen(operand);
+    struct base_error error = {0};
+    struct stat status;
+    if (stat(operand, &status) != 0)
+        return CLI_GO_ON;
+    if (!S_ISDIR(status.st_mode) && (length < sizeof own - 1 || strcmp(operand + length - (sizeof own - 1), own) != 0))
+        return CLI_GO_ON;
+    if (!S_ISDIR(status.st_mode) || !job->by_duckdb)
+        cli_report(stderr, operand, "is %s, and no trace: %s", S_ISDIR(status.st_mode) ? "a folder" : "of Parquet",
+                   how);
+    else if (tables_check_written(operand, &error) != 0)
+        cli_report_error(stderr, operand, &error);
+    else
+        return job->folders[job->folder_count++] = operand, CLI_OK;
+    return CLI_BAD;
+}
+
 // The line of the SQL that is wrong, and a mark below the place.
 static void show_place(const char *sql, int at)
 {
@@ -182,7 +208,7 @@ static void show_place(const char *sql, int at)
     cli_report(stderr, "SQL", "%*s^", (int)(sql + at - begin), "");
 }
 
-static int ask(const struct job *job, const char *sql)
+static int ask(struct job *job, const char *sql)
 {
     struct base_error error = {0};
     int at = -1;
@@ -193,7 +219,8 @@ static int ask(const struct job *job, const char *sql)
     if (!tables)
         base_fail(&error, BASE_ERR_NO_MEMORY, "", 0, "query");
     else if (job->by_duckdb)
-        status = query_run_duckdb(tables, job->file_count, sql, job->form, stdout, &error);
+        status = query_run_duckdb(tables, job->file_count, &(struct query_folders){job->folders, job->folder_count},
+                                  sql, job->form, stdout, &job->is_incomplete, &error);
     else
         status = query_run(tables, job->file_count, sql, job->form, stdout, &at, &error);
     free(tables);
@@ -209,12 +236,18 @@ static int run(struct job *job, const char *sql, char **operands, size_t count)
 {
     int status = CLI_OK;
     job->files = calloc(count + 1, sizeof *job->files);
-    if (!job->files) {
+    job->folders = calloc(count + 1, sizeof *job->folders);
+    if (!job->files || !job->folders) {
+        free(job->files);
+        free(job->folders);
         cli_report(stderr, "query", "out of memory");
         return CLI_BAD;
     }
-    for (size_t i = 0; i < count && status == CLI_OK; i++)
-        status = read_file(job, operands[i], &job->files[i]);
+    for (size_t i = 0; i < count && status == CLI_OK; i++) {
+        status = take_folder(job, operands[i]);
+        if (status == CLI_GO_ON)
+            status = read_file(job, operands[i], &job->files[job->file_count]);
+    }
     if (status == CLI_OK)
         status = ask(job, sql);
     for (size_t i = 0; i < job->file_count; i++) {
@@ -223,6 +256,7 @@ static int run(struct job *job, const char *sql, char **operands, size_t count)
         trace_free(&job->files[i].trace);
     }
     free(job->files);
+    free(job->folders);
     return status;
 }
 

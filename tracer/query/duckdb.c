@@ -13,7 +13,7 @@
 #include "tracer/query/duckdb_late.h"
 #include "tracer/query/inside.h"
 
-enum { FOLDERS_OPEN = 8, SQL_BYTES = 4096 + 2 * PATH_MAX };
+enum { FOLDERS_OPEN = 8 };
 
 struct session {
     const struct duckdb_functions *duckdb;
@@ -109,22 +109,74 @@ static int write_tables(const struct query_traces *all, const char *folder, stru
     return 0;
 }
 
-// The columns in the order, and of the types, that they have everywhere: some of them are said by folders' names only.
-static int load_table(struct session *session, const char *folder, const struct tables_schema *schema,
-                      struct base_error *error)
+// It stands between quotes, and what matches names is none of it. NULL: it cannot.
+static char *folder_in_sql(const char *folder, struct base_error *error)
 {
-    char sql[SQL_BYTES];
-    FILE *text = fmemopen(sql, sizeof sql, "w");
+    char *path = realpath(folder, NULL);
+    if (!path)
+        base_fail_errno(error, errno);
+    else if (strpbrk(path, "'*?["))
+        base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%.100s: a name with any of '*?[ is none that DuckDB can be told",
+                  folder);
+    else
+        return path;
+    free(path);
+    return NULL;
+}
+
+// The columns in the order, and of the types, that they have everywhere: some of them are said by folders' names only.
+static char *sql_of_table(const struct tables_schema *schema, char *const *folders, size_t count)
+{
+    char *sql = NULL;
+    size_t size;
+    FILE *text = open_memstream(&sql, &size);
     if (!text)
-        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "query");
+        return NULL;
     fprintf(text, "CREATE TABLE %s AS SELECT ", schema->name);
     for (unsigned i = 0; i < schema->column_count; i++)
         fprintf(text, "%s%s", i ? ", " : "", schema->columns[i].name);
-    fprintf(text, " FROM read_parquet('%s/%s/*/*/*.parquet', hive_partitioning = true, hive_types_autocast = false)",
-            folder, schema->name);
-    const bool is_whole = ftell(text) < (long)sizeof sql - 1;
-    fclose(text);
-    return is_whole ? do_sql(session, sql, error) : base_fail(error, BASE_ERR_LIMIT, "", 0, "folder's name");
+    fprintf(text, " FROM read_parquet([");
+    for (size_t i = 0; i < count; i++)
+        fprintf(text, "%s'%s/%s/*/*/*.parquet'", i ? ", " : "", folders[i], schema->name);
+    fprintf(text, "], hive_partitioning = true, hive_types_autocast = false)");
+    if (fclose(text) == 0)
+        return sql;
+    free(sql);
+    return NULL;
+}
+
+static int load_from(struct session *session, char *const *folders, size_t count, struct base_error *error)
+{
+    int status = 0;
+    for (unsigned i = 0; i < TABLES_COUNT && status == 0; i++) {
+        char *sql = sql_of_table(&tables_schemas[i], folders, count);
+        status = sql ? do_sql(session, sql, error) : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "query");
+        free(sql);
+    }
+    return status;
+}
+
+static int ask_number(struct session *session, const char *sql, int64_t *number, struct base_error *error)
+{
+    struct duckdb_result result;
+    const int status = session->duckdb->query(session->connection, sql, &result);
+    if (status == DUCKDB_DONE)
+        *number = session->duckdb->value_int64(&result, 0, 0);
+    else
+        fail(error, session->duckdb->result_error(&result));
+    session->duckdb->destroy_result(&result);
+    return status == DUCKDB_DONE ? 0 : -1;
+}
+
+// A trace that a file has may be in a folder as well, or in two.
+static int look_at_traces(struct session *session, bool *is_incomplete, struct base_error *error)
+{
+    int64_t twice, incomplete;
+    if (ask_number(session, "SELECT count(*) - count(DISTINCT trace) FROM traces", &twice, error) != 0 ||
+        ask_number(session, "SELECT count(*) FROM traces WHERE complete = 0", &incomplete, error) != 0)
+        return -1;
+    *is_incomplete |= incomplete != 0;
+    return twice ? base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "%lld traces are there twice", (long long)twice) : 0;
 }
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *place)
@@ -133,20 +185,47 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
-static int load_tables(struct session *session, const struct query_traces *all, struct base_error *error)
+// The traces' own folder, if there are traces, and those that were given.
+static int load_folders(struct session *session, const char *own, const struct query_folders *given,
+                        struct base_error *error)
+{
+    char **folders = calloc(given->count + 1, sizeof *folders);
+    size_t count = 0;
+    int status = folders ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "query");
+    if (own && status == 0)
+        status = (folders[count] = folder_in_sql(own, error)) ? count++, 0 : -1;
+    for (size_t i = 0; i < given->count && status == 0; i++)
+        status = (folders[count] = folder_in_sql(given->items[i], error)) ? count++, 0 : -1;
+    if (status == 0)
+        status = load_from(session, folders, count, error);
+    while (count)
+        free(folders[--count]);
+    free(folders);
+    return status;
+}
+
+static int load_traces(struct session *session, const struct query_traces *all, const struct query_folders *folders,
+                       struct base_error *error)
 {
     const char *where = getenv("TMPDIR");
-    char folder[PATH_MAX];
-    const int length = snprintf(folder, sizeof folder, "%s/qut-query-XXXXXX", where && *where ? where : "/tmp");
-    // It stands in SQL.
-    if (length >= (int)sizeof folder || strchr(folder, '\''))
+    char own[PATH_MAX];
+    if (snprintf(own, sizeof own, "%s/qut-query-XXXXXX", where && *where ? where : "/tmp") >= (int)sizeof own)
         return base_fail(error, BASE_ERR_UNSUPPORTED, "", 0, "TMPDIR is none that can be used");
-    if (!mkdtemp(folder))
+    if (!mkdtemp(own))
         return base_fail_errno(error, errno);
-    int result = write_tables(all, folder, error);
-    for (unsigned i = 0; i < TABLES_COUNT && result == 0; i++)
-        result = load_table(session, folder, &tables_schemas[i], error);
-    nftw(folder, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
+    int status = write_tables(all, own, error);
+    if (status == 0)
+        status = load_folders(session, own, folders, error);
+    nftw(own, remove_one, FOLDERS_OPEN, FTW_DEPTH | FTW_PHYS);
+    return status;
+}
+
+static int load_tables(struct session *session, const struct query_traces *all, const struct query_folders *folders,
+                       bool *is_incomplete, struct base_error *error)
+{
+    int result = all->count ? load_traces(session, all, folders, error) : load_folders(session, NULL, folders, error);
+    if (result == 0)
+        result = look_at_traces(session, is_incomplete, error);
     if (result == 0)
         result = do_sql(session, "SET enable_external_access = false", error);
     return result == 0 ? do_sql(session, "SET lock_configuration = true", error) : -1;
@@ -180,8 +259,8 @@ static int ask(struct session *session, const char *sql, enum query_form form, F
     return result;
 }
 
-int query_run_duckdb(struct tables *const *traces, size_t count, const char *sql, enum query_form form, FILE *output,
-                     struct base_error *error)
+int query_run_duckdb(struct tables *const *traces, size_t count, const struct query_folders *folders, const char *sql,
+                     enum query_form form, FILE *output, bool *is_incomplete, struct base_error *error)
 {
     struct query_traces all;
     struct session session = {.duckdb = duckdb_late(error)};
@@ -192,7 +271,7 @@ int query_run_duckdb(struct tables *const *traces, size_t count, const char *sql
                         session.duckdb->connect(session.database, &session.connection) != DUCKDB_DONE))
         result = fail(error, "it does not begin");
     if (result == 0)
-        result = load_tables(&session, &all, error);
+        result = load_tables(&session, &all, folders, is_incomplete, error);
     if (result == 0)
         result = ask(&session, sql, form, output, error);
     if (session.text)

@@ -22,9 +22,14 @@ int query_run(struct tables *const *traces, size_t count, const char *sql, enum 
               struct base_error *error);
 
 // The same by DuckDB, whose library is loaded for it. The tables are copied into its memory, by way of Parquet in
-// $TMPDIR. Where in `sql` something is wrong its own words say.
-int query_run_duckdb(struct tables *const *traces, size_t count, const char *sql, enum query_form form, FILE *output,
-                     struct base_error *error);
+// $TMPDIR, and with them those that tables_write_folder has left in folders. Where in `sql` something is wrong its own
+// words say. *is_incomplete: some trace of the folders is.
+struct query_folders {
+    const char *const *items;
+    size_t count;
+};
+int query_run_duckdb(struct tables *const *traces, size_t count, const struct query_folders *folders, const char *sql,
+                     enum query_form form, FILE *output, bool *is_incomplete, struct base_error *error);
 
 // Queries that are ready, up to one without a name.
 struct query_ready {

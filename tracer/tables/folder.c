@@ -84,6 +84,23 @@ int tables_check_folder(const char *folder, struct base_error *error)
     return status;
 }
 
+int tables_check_written(const char *folder, struct base_error *error)
+{
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return base_fail_errno(error, errno);
+    int status = 0;
+    for (unsigned i = 0; i < TABLES_COUNT && status == 0; i++) {
+        struct stat told;
+        if (fstatat(fd, tables_schemas[i].name, &told, 0) != 0 || !S_ISDIR(told.st_mode))
+            status = base_fail(error, BASE_ERR_UNSUPPORTED, "", 0,
+                               "has no folder %s: it is none that qut export -f parquet has written",
+                               tables_schemas[i].name);
+    }
+    close(fd);
+    return status;
+}
+
 // What folders' names may have as it is; the rest as %20.
 static void put_escaped(char *to, size_t room, const char *text)
 {

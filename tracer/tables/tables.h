@@ -86,5 +86,7 @@ void tables_prefetch_sample(const struct tables *tables, uint32_t number);
 int tables_write_folder(const struct tables *tables, const char *folder, char *at, struct base_error *error);
 // Whether a folder may be written into: it is not there, is empty, or holds such tables.
 int tables_check_folder(const char *folder, struct base_error *error);
+// Whether it holds all of them.
+int tables_check_written(const char *folder, struct base_error *error);
 
 #endif

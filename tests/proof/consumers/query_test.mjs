@@ -140,6 +140,43 @@ for (const sql of ["COPY samples TO 'x.csv'", 'CREATE TABLE x (a INTEGER)', 'DEL
 duckdbRefuses("SELECT * FROM read_csv('/etc/passwd')", 'disabled');
 checks.ok(!fs.existsSync('x.csv') && !fs.existsSync('x.db'), 'DuckDB makes no file');
 checks.ok(!fs.readdirSync(folder).some((name) => name.startsWith('qut-query-')), 'what was written for it is gone');
+
+// ---- folders of Parquet: the same rows as of the traces that they were written from
+for (const name of ready) {
+    const result = byDuckdb(name, 'tables', '--json', '--quiet');
+    checks.ok(result.status < 2 && isSame(results.get(name), JSON.parse(result.stdout)), `${name} of a folder: ${result.stdout.slice(0, 300)} ${result.stderr}`);
+}
+run('export', files[0], '-f', 'parquet', '-o', 'first');
+for (const [table, order] of tableOrders) {
+    const sql = `SELECT * FROM ${table} ORDER BY ${order}`;
+    const rows = byDuckdb(sql, ...files, '--json', '--quiet').stdout;
+    checks.equal(byDuckdb(sql, 'tables', '--json', '--quiet').stdout, rows, `all rows of ${table} of a folder`);
+    checks.equal(byDuckdb(sql, ...files.slice(1), 'first', '--json', '--quiet').stdout, rows, `all rows of ${table} of a folder and files`);
+}
+const statuses = [byDuckdb('losses', 'tables', '--quiet'), byDuckdb('losses', ...files, '--quiet')].map(({ status }) => status);
+checks.equal(statuses[0], statuses[1], 'exit status where a trace is incomplete');
+const refused = (says, ...words) => {
+    const result = spawnSync(qut, ['query', ...words], { encoding: 'utf8', env: { ...process.env, QUT_DUCKDB: library, TMPDIR: folder } });
+    checks.ok(result.status === 2 && result.stdout === '' && says.test(result.stderr), `${words}: ${result.status} ${result.stderr}`);
+};
+const told = /qut query --engine duckdb reads the folder that qut export -f parquet has written/;
+const [someFile] = fs.readdirSync('tables/samples', { recursive: true }).filter((name) => name.endsWith('.parquet'));
+refused(told, 'hottest', 'tables');
+refused(told, 'hottest', `tables/samples/${someFile}`);
+refused(told, '--engine', 'duckdb', 'hottest', `tables/samples/${someFile}`);
+refused(/traces are there twice/, '--engine', 'duckdb', 'hottest', 'tables', 'first');
+refused(/traces are there twice/, '--engine', 'duckdb', 'hottest', 'tables', files[0]);
+fs.mkdirSync('strange');
+refused(/strange.*has no folder traces: it is none that qut export -f parquet has written/, '--engine', 'duckdb', 'hottest', 'strange');
+fs.cpSync('tables', "it's", { recursive: true });
+refused(/is none that DuckDB can be told/, '--engine', 'duckdb', 'hottest', "it's");
+fs.cpSync('tables', 'foreign', { recursive: true });
+fs.copyFileSync(`tables/samples/${someFile}`, `foreign/frames/${someFile}`);
+refused(/DuckDB: .*/, '--engine', 'duckdb', 'hottest', 'foreign');
+fs.cpSync('tables', 'cut', { recursive: true });
+fs.truncateSync(`cut/samples/${someFile}`, 100);
+refused(/DuckDB: .*/, '--engine', 'duckdb', 'hottest', 'cut');
+checks.ok(!fs.readdirSync(folder).some((name) => name.startsWith('qut-query-')), 'what was written for it is gone then, too');
 const without = spawnSync(qut, ['query', '--engine', 'duckdb', 'hottest', 'golden.qtrace'],
     { encoding: 'utf8', env: { ...process.env, QUT_DUCKDB: '/nonexistent.so' } });
 checks.ok(without.status === 2 && without.stderr.includes('DuckDB cannot be loaded'), `without the library: ${without.stderr}`);
