@@ -24,6 +24,7 @@ enum { MMAP = SYS_mmap2 };
 #else
 enum { MMAP = SYS_mmap };
 #endif
+enum { JOIN_PAGES = 25 }; // MADV_COLLAPSE, since Linux 6.1
 enum { CLOEXEC_AND_SEALABLE = 1 | 2, SEAL_SHRINK_AND_GROW = 2 | 4 };
 
 static int open_without_name(void)
@@ -113,6 +114,17 @@ void os_unshare_pages(int fd, void *pages, size_t size_bytes)
     munmap(pages, size_bytes);
     if (fd >= 0)
         close(fd);
+}
+
+void os_join_pages(void *pages, size_t size_bytes)
+{
+    const uintptr_t page_bytes = os_page_bytes(), begin = (uintptr_t)pages + page_bytes - 1,
+                    end = (uintptr_t)pages + size_bytes;
+    const uintptr_t first = begin - begin % page_bytes, last = end - end % page_bytes;
+    int saved_errno = errno;
+    if (last > first)
+        madvise((void *)first, last - first, JOIN_PAGES);
+    errno = saved_errno;
 }
 
 size_t os_page_bytes(void)

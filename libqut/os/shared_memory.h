@@ -18,6 +18,10 @@
 int os_share_pages(const char *path, size_t size_bytes, bool on_demand, void **pages);
 void os_unshare_pages(int fd, void *pages, size_t size_bytes);
 
+// Of pages that are there: in larger ones from now on, where the system has such and is asked for nothing more. What
+// they hold stays.
+void os_join_pages(void *pages, size_t size_bytes);
+
 size_t os_page_bytes(void);
 
 // The three clocks of the same moment, nearly.

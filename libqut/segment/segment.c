@@ -120,6 +120,9 @@ int segment_create(struct segment *segment, const struct segment_options *option
     *segment->header = header;
     find_sections(segment);
     fill(segment, options->begun_ns);
+    // A stack's frames lie all over it: with small pages the processor has to look for most of them.
+    if (!options->on_demand)
+        os_join_pages(segment->nodes, (size_t)segment->header->nodes.size_bytes);
     return 0;
 }
 
