@@ -2,15 +2,13 @@
 // Between most functions lie a few bytes of padding. Stated plainly they are a row of their own: a tenth to a third of
 // all rows, by library. Since the next function begins at the next multiple of 16, 32 or 64, one row can say both.
 #include <stdlib.h>
+#include <string.h>
 
 #include "qutc/table/cell.h"
 #include "qutc/table/draft.h"
 
 // A variant of a rule costs a cell of 16 bytes and saves a row of two for each use.
 enum { USES_MIN = 9, NO_VARIANT = 0, ALIGNS = QUT_CELL_ALIGN_64 + 1 };
-
-// A row that its predecessor says now.
-#define JOINED UINT32_MAX
 
 // The smallest alignment at which padding of `distance` bytes, fewer than 64, ends exactly at `start`: that of which so
 // much is no whole step. What does not begin at a multiple of it begins at none of a larger one.
@@ -52,16 +50,33 @@ static int make_variants(struct table_draft *draft, uint32_t *variants, uint32_t
     return 0;
 }
 
-static void drop_joined(struct table_draft *draft)
+// What is kept moves to the front, stretch by stretch.
+struct keeping {
+    struct cfi_row *rows;
+    size_t count;
+    size_t kept, next; // so many are in place; the first that is not
+};
+
+enum { ROWS_AT_ONCE = 4 };
+
+// All from the next one up to `end`. Stretches are short, so most are moved a few rows too far: over rows that were
+// moved or dropped before, or that this moves.
+static inline void keep_until(struct keeping *keeping, size_t end)
 {
-    struct cfi_row *rows = draft->rows.rows;
-    size_t out = 0;
-    for (size_t i = draft->first_row; i < draft->rows.count; i++) {
-        rows[out] = rows[i];
-        out += rows[i].rule_id != JOINED;
+    struct cfi_row *to = keeping->rows + keeping->kept;
+    const struct cfi_row *from = keeping->rows + keeping->next;
+    const size_t count = end - keeping->next;
+    if (keeping->next - keeping->kept >= ROWS_AT_ONCE && end + ROWS_AT_ONCE <= keeping->count) {
+        for (size_t i = 0; i < count; i += ROWS_AT_ONCE) {
+            struct cfi_row few[ROWS_AT_ONCE];
+            memcpy(few, from + i, sizeof few);
+            memcpy(to + i, few, sizeof few);
+        }
+    } else {
+        memmove(to, from, count * sizeof *to);
     }
-    draft->rows.count = out;
-    draft->first_row = 0;
+    keeping->kept += count;
+    keeping->next = end;
 }
 
 int table_draft_join_padding(struct table_draft *draft, struct base_error *error)
@@ -73,6 +88,7 @@ int table_draft_join_padding(struct table_draft *draft, struct base_error *error
     int result = variants && aligns ? 0 : -1;
     if (result == 0) {
         struct cfi_row *rows = draft->rows.rows;
+        struct keeping keeping = {rows, draft->rows.count, 0, draft->first_row};
         for (size_t i = 0; i < draft->hole_count; i++) {
             enum qut_cell_align align = joinable(draft, holes[i]);
             aligns[i] = (uint8_t)align;
@@ -89,10 +105,13 @@ int table_draft_join_padding(struct table_draft *draft, struct base_error *error
                 draft->symbols.items[rows[holes[i] + 1].rule_id].uses--;
                 draft->symbols.items[variant].uses++;
                 rows[holes[i]].rule_id = variant;
-                rows[holes[i] + 1].rule_id = JOINED;
+                keep_until(&keeping, holes[i] + 1);
+                keeping.next++;
             }
         }
-        drop_joined(draft);
+        keep_until(&keeping, keeping.count);
+        draft->rows.count = keeping.kept;
+        draft->first_row = 0;
     }
     free(aligns);
     free(variants);
