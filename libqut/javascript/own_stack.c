@@ -127,20 +127,6 @@ static size_t merge_in(const struct javascript_known *known, const struct javasc
     return functions_put_all(&putting);
 }
 
-// The frames of the walk. The machine's are left by the slow way, which has noted their stack pointers.
-static void take_frames(const struct walk_noted_walk *notes, size_t count, bool is_interrupted,
-                        struct qut_frame *frames)
-{
-    for (size_t i = 0; i < count; i++) {
-        bool is_noted = i < notes->noted_count;
-        frames[i].lookup_pc = notes->pcs[i];
-        frames[i].flags = is_noted ? notes->flags[i] : 0;
-        frames[i].sp = is_noted ? notes->sps[i] : 0;
-    }
-    if (is_interrupted)
-        frames[0].flags |= QUT_FRAME_INTERRUPTED;
-}
-
 size_t javascript_merge(struct walk_noted_walk *notes, size_t count, bool is_interrupted, uint32_t mark)
 {
     const struct javascript_known *known = atomic_load_explicit(&javascript_known, memory_order_seq_cst);
@@ -150,7 +136,9 @@ size_t javascript_merge(struct walk_noted_walk *notes, size_t count, bool is_int
     if (!room)
         return 0;
     const struct v8_numbers numbers = {.number = number};
-    take_frames(notes, count, is_interrupted, room->native);
+    walk_note_places(notes, count, is_interrupted, room->native);
+    for (size_t i = 0; i < count; i++) // the machine's are left by the slow way, which has noted their stack pointers
+        room->native[i].sp = i < notes->noted_count ? notes->sps[i] : 0;
     take_places(known, room, notes->modules, count);
     room->place_count =
         v8_know(&room->known, &known->layout, &modules_own_memory, &numbers, false, room->places, room->place_count);

@@ -71,10 +71,11 @@ size_t os_read_process(pid_t pid, int memory_fd, uint64_t address, void *bytes, 
 static size_t read_whole(pid_t pid, struct os_piece *pieces, size_t count)
 {
     struct iovec local[PIECES_MAX], remote[PIECES_MAX];
-    for (size_t i = 0; i < count; i++) {
+    size_t i = 0;
+    do { // there is one at least
         local[i] = (struct iovec){pieces[i].bytes, pieces[i].size};
         remote[i] = (struct iovec){(void *)(uintptr_t)pieces[i].address, pieces[i].size};
-    }
+    } while (++i < count);
     ssize_t got = process_vm_readv(pid, local, count, remote, count, 0);
     size_t done = 0;
     for (size_t left = got > 0 ? (size_t)got : 0; done < count && pieces[done].size <= left; done++)

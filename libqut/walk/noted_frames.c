@@ -35,17 +35,22 @@ static bool take_walked(const struct walk_noted_walk *notes, size_t count, const
     return true;
 }
 
+void walk_note_places(const struct walk_noted_walk *notes, size_t count, bool is_interrupted, struct qut_frame *frames)
+{
+    for (size_t i = 0; i < count; i++) {
+        frames[i].lookup_pc = notes->pcs[i];
+        frames[i].flags = i < notes->noted_count ? notes->flags[i] : 0;
+    }
+    if (is_interrupted)
+        frames[0].flags |= QUT_FRAME_INTERRUPTED;
+}
+
 bool walk_note_frames(const struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
                       const void *ucontext, struct qut_cursor *cursor, struct qut_frame *frames)
 {
     if (!take_remembered(count, frames) && !take_walked(notes, count, capture, ucontext, cursor, frames))
         return false;
-    for (size_t i = 0; i < count; i++) {
-        frames[i].lookup_pc = notes->pcs[i];
-        frames[i].flags = i < notes->noted_count ? notes->flags[i] : 0;
-    }
-    if (ucontext)
-        frames[0].flags |= QUT_FRAME_INTERRUPTED;
+    walk_note_places(notes, count, ucontext != NULL, frames);
     return true;
 }
 

@@ -39,6 +39,9 @@ struct qut_frame;
 bool walk_note_frames(const struct walk_noted_walk *notes, size_t count, const struct arch_capture *capture,
                       const void *ucontext, struct qut_cursor *cursor, struct qut_frame *frames);
 
+// What is noted of the frames themselves, without their stack pointers. Signal-safe.
+void walk_note_places(const struct walk_noted_walk *notes, size_t count, bool is_interrupted, struct qut_frame *frames);
+
 // Whether that memory is a part of the calling thread's stack that is known to be there. Signal-safe.
 bool walk_has_on_own_stack(uintptr_t address, size_t size);
 

@@ -11,6 +11,10 @@ import signal
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
+
 QUT, SUBJECT, LIBRARY = (os.path.realpath(path) for path in sys.argv[1:4])
 NAME, LATE = os.path.basename(SUBJECT), os.path.basename(LIBRARY)
 PATIENCE_S = 120
@@ -115,12 +119,7 @@ def check_words():
 
 
 def main():
-    for check in (check_words, check_counts, check_attached):
-        try:
-            check()
-        except (AssertionError, KeyError, IndexError, ValueError) as error:
-            sys.exit(f"FAIL {check.__name__}: {error!r}")
-        print(f"ok {check.__name__}")
+    checks.run(check_words, check_counts, check_attached)
 
 
 main()

@@ -10,6 +10,10 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
+
 QUT, SUBJECT, LIBRARY, COUNTING = (os.path.realpath(path) for path in sys.argv[1:5])
 NAME = os.path.basename(SUBJECT)
 CALLS = 500000 if "--long" in sys.argv else 50000 # of each of two threads
@@ -101,12 +105,7 @@ def check_many_stacks():
 
 
 def main():
-    for check in (check_death, check_exec, check_unload, check_chain, check_too_much, check_many_stacks):
-        try:
-            check()
-        except (AssertionError, KeyError, IndexError, ValueError, AttributeError) as error:
-            sys.exit(f"FAIL {check.__name__}: {error!r}")
-        print(f"ok {check.__name__}")
+    checks.run(check_death, check_exec, check_unload, check_chain, check_too_much, check_many_stacks)
 
 
 main()

@@ -8,9 +8,12 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
 
-QUT = sys.argv[1]
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
+
+QUT = os.path.abspath(sys.argv[1])
 HEADER = "<8s6I"
 
 
@@ -22,8 +25,8 @@ def compile_to(path, *arguments):
     return subprocess.run([QUT, "probe", "--compile", path, *arguments], capture_output=True, text=True, timeout=60)
 
 
-def check_image(folder):
-    path = os.path.join(folder, "a.image")
+def check_image():
+    path = "a.image"
     script = 'entry:a /arg0 > 1/ { @n[arg0, str(arg1)] = count() } return:b* { printf("%d\\n", retval) } unwind:c { @left = count() }'
     done = compile_to(path, "-e", script)
     expect(f"exit status ({done.stderr})", done.returncode, 0)
@@ -40,8 +43,8 @@ def check_image(folder):
         expect("which stays", file.read(), image)
 
 
-def check_refused(folder):
-    path = os.path.join(folder, "refused.image")
+def check_refused():
+    path = "refused.image"
     for script in ("entry:a { @n = count() } timer:1s { print(@n) }", "offset:a+4 { @n = count() }",
                    "call:a in b { @n = count() }"):
         done = compile_to(path, "-e", script)
@@ -50,15 +53,9 @@ def check_refused(folder):
     expect("a command", (done.returncode, "nothing is started" in done.stderr), (2, True))
     done = compile_to(path, "-e", "entry:a { @n = count( }")
     expect("a mistake", done.returncode, 2)
-    done = compile_to(os.path.join(folder, "no", "such"), "-e", "entry:a { @n = count() }")
+    done = compile_to("no/such", "-e", "entry:a { @n = count() }")
     expect("no such folder", (done.returncode, "No such file" in done.stderr), (2, True))
     expect("what is left", os.path.exists(path), False)
 
 
-with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_image, check_refused):
-        try:
-            check(temporary)
-        except AssertionError as error:
-            sys.exit(f"FAIL {check.__name__}: {error}")
-        print(f"ok {check.__name__}")
+checks.run_in_a_folder(check_image, check_refused, takes_away="*.image")

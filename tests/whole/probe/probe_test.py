@@ -14,6 +14,10 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
+
 import prometheus_text
 
 QUT, SUBJECT, ARGUMENTS, LATER = (os.path.realpath(path) for path in sys.argv[1:5])
@@ -433,13 +437,8 @@ def check_mistakes():
 def main():
     folder = tempfile.TemporaryDirectory() # of one that is killed something is left there
     os.environ["TMPDIR"] = folder.name
-    for check in (check_mistakes, check_prometheus, check_budget, check_attached_budget, check_counts, check_lot, check_children, check_records, check_hostile, check_attached,
-                  check_names_while_it_runs, check_arguments, check_list, check_attached_arguments):
-        try:
-            check()
-        except (AssertionError, KeyError, IndexError, ValueError) as error:
-            sys.exit(f"FAIL {check.__name__}: {error!r}")
-        print(f"ok {check.__name__}")
+    checks.run(check_mistakes, check_prometheus, check_budget, check_attached_budget, check_counts, check_lot, check_children, check_records, check_hostile, check_attached,
+               check_names_while_it_runs, check_arguments, check_list, check_attached_arguments)
 
 
 main()

@@ -17,6 +17,10 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
+
 QUT, SUBJECT = (os.path.realpath(path) for path in sys.argv[1:3])
 THROWS, FOLDER = sys.argv[3], os.path.dirname(sys.argv[4])
 NAME = os.path.basename(SUBJECT)
@@ -250,13 +254,8 @@ def check_redis():
 
 
 def main():
-    for check in (check_all_are_known, check_who_calls, check_errors, check_allocations, check_alloc_and_free, check_lock_holders, check_opened_files,
-                  check_call_values, check_slow_calls, check_time_by_argument, check_exceptions, check_redis):
-        try:
-            check()
-        except (AssertionError, KeyError, IndexError, ValueError, StopIteration) as error:
-            sys.exit(f"FAIL {check.__name__}: {error!r}")
-        print(f"ok {check.__name__}")
+    checks.run(check_all_are_known, check_who_calls, check_errors, check_allocations, check_alloc_and_free, check_lock_holders, check_opened_files,
+               check_call_values, check_slow_calls, check_time_by_argument, check_exceptions, check_redis)
 
 
 main()

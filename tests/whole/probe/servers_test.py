@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../support"))
+import checks  # noqa: E402
 import servers
 
 QUT, TIMES = os.path.realpath(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
@@ -209,12 +210,7 @@ def strings_of(path):
 
 
 def main():
-    for check in (check_file_reads, check_retries, check_allocations, check_exceptions, check_nginx, check_postgres):
-        try:
-            check()
-        except (AssertionError, KeyError, IndexError, ValueError, AttributeError) as error:
-            sys.exit(f"FAIL {check.__name__}: {error!r}")
-        print(f"ok {check.__name__}")
+    checks.run(check_file_reads, check_retries, check_allocations, check_exceptions, check_nginx, check_postgres)
 
 
 main()

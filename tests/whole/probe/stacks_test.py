@@ -10,6 +10,10 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
+
 QUT, SUBJECT = (os.path.realpath(path) for path in sys.argv[1:3])
 NAME = os.path.basename(SUBJECT)
 THREADS, CALLS = 3, 400
@@ -89,12 +93,7 @@ def check_text():
 
 
 def main():
-    for check in (check_callers, check_limits_and_values, check_text):
-        try:
-            check()
-        except (AssertionError, KeyError, IndexError, ValueError) as error:
-            sys.exit(f"FAIL {check.__name__}: {error!r}")
-        print(f"ok {check.__name__}")
+    checks.run(check_callers, check_limits_and_values, check_text)
 
 
 main()

@@ -12,10 +12,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
 from waiting_program import Program
 
 QUT, SUBJECT, UNWINDS, CALLERS, LIBRARY, TRACE_PROCESSOR = (os.path.realpath(path) for path in sys.argv[1:7])
@@ -199,15 +200,8 @@ def check_mistakes():
 
 
 def main():
-    with tempfile.TemporaryDirectory() as directory:
-        os.chdir(directory)
-        os.environ["TMPDIR"] = directory
-        for check in (check_mistakes, check_processes, check_ways_out, check_callers, check_losses, check_attached, check_killed_tool):
-            began = time.monotonic()
-            check()
-            print(f"{check.__name__}: {time.monotonic() - began:.1f} s")
-            for left in glob.glob("t.*"):
-                subprocess.run(["rm", "-rf", left], check=True)
+    checks.run_in_a_folder(check_mistakes, check_processes, check_ways_out, check_callers, check_losses, check_attached, check_killed_tool,
+                           takes_away="t.*")
 
 
 main()

@@ -12,10 +12,11 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../support"))
+import checks  # noqa: E402
 from waiting_program import Program
 
 QUT, SUBJECT, TRACE_PROCESSOR = (os.path.realpath(path) for path in sys.argv[1:4])
@@ -325,16 +326,9 @@ def check_full_disk():
 
 
 def main():
-    with tempfile.TemporaryDirectory() as directory:
-        os.chdir(directory)
-        os.environ["TMPDIR"] = directory
-        for check in (check_mistakes, check_command, check_keys, check_many_lines, check_children, check_attached, check_killed_program,
-                      check_killed_tool, check_together, check_full_disk):
-            began = time.monotonic()
-            check()
-            print(f"{check.__name__}: {time.monotonic() - began:.1f} s")
-            for left in glob.glob("t.qtrace*"):
-                subprocess.run(["rm", "-rf", left], check=True)
+    checks.run_in_a_folder(check_mistakes, check_command, check_keys, check_many_lines, check_children, check_attached, check_killed_program,
+                           check_killed_tool, check_together, check_full_disk,
+                           takes_away="t.qtrace*")
 
 
 main()

@@ -132,7 +132,7 @@ expect 'not the children' 0 '^$' ' in 1 processes' record --no-children -o j "$s
 says 'they are not there' j 'len(processes) == 1'
 check 'no folder is left' test ! -e g.parts
 expect 'a child that outlives it' 0 '^$' '1 processes had not ended' \
-    record -o k sh -c "$s sleeps </dev/zero >/dev/null 2>&1 & echo \$! >sleeper; sleep 0.3"
+    record -o k sh -c "$s sleeps </dev/zero >awake 2>&1 & echo \$! >sleeper; until grep -q ready awake; do sleep 0.05; done"
 says 'is in it as well' k 'any(p["end"] == "stopped" for p in processes) and notes["processes-left-running"] == 1'
 kill -KILL "$(cat sleeper)"
 expect 'or is waited for' 0 '^$' 'samples' record --wait-all -o l sh -c "$s burn 200 </dev/null >/dev/null 2>&1 &"

@@ -3,6 +3,8 @@
 # qutc warm-up: killed at any moment, two at once, caches that are full, old or read-only. Usage: warm_up_test.sh QUTC
 set -euo pipefail
 
+# shellcheck source=tests/support/within.sh
+. "$(dirname "$0")/../../../support/within.sh"
 qutc=$(readlink -f "$1")
 work=$(mktemp -d)
 background=
@@ -41,6 +43,11 @@ number() # KEY
 is() # KEY VALUE
 {
     [ "$(number "$1")" = "$2" ]
+}
+
+is_sleep() # PID: and no longer the shell that it begins as
+{
+    [[ $(readlink "/proc/$1/exe") == */*sleep ]]
 }
 
 tables() # CACHE
@@ -88,8 +95,9 @@ check 'all known' is up_to_date "$count"
 check 'the same table as compile makes' cmp -s plain.qut "all/$(ls all | while read -r name; do
     cmp -s plain.qut "all/$name" && echo "$name"; done)"
 
-sleep 60 &
+sleep 600 &
 background=$!
+within 60 is_sleep "$background"
 run -o mapped --pid "$background" libraries
 kill "$background"
 background=
@@ -135,7 +143,7 @@ check 'killed: whole in the end' [ "$(tables killed)" -eq "$count" ]
 check 'killed: nothing half-written is left' sh -c '! ls killed | grep -q tmp'
 
 mkdir -p temporary
-sleep 60 &
+sleep 600 &
 background=$!
 touch temporary/x86_64-00.qut.99999999-0.tmp "temporary/x86_64-00.qut.$background-0.tmp"
 touch -d '2 days ago' "temporary/x86_64-00.qut.$background-1.tmp"
@@ -155,10 +163,7 @@ check 'and is no suspect after that' [ ! -s suspicious/warm-up.lock ]
 # ---- two at once
 "$qutc" warm-up -q --no-debug-files --cpu-share 1 -o two libraries >/dev/null 2>&1 &
 background=$!
-for _ in $(seq 100); do
-    [ -s two/warm-up.lock ] && break
-    sleep 0.01
-done
+within 60 test -s two/warm-up.lock
 run -o two libraries
 check 'the second leaves' [ "$status" -eq 1 ]
 check 'and says why' grep -q 'another warm-up' err
