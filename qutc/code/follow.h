@@ -58,6 +58,7 @@ struct code_walked {
     bool is_blaming;         // ... in a call of which only a contradiction behind it says that it does not come back
     bool is_cut_in_doubt;    // ... behind a call of which nothing shows that it comes back
     uint64_t loses, changes; // changes: also of those that calls need not keep
+    uint64_t overwrites;     // registers that calls keep, whose values nothing had kept
     uint64_t scanned;        // instructions, as often as they were looked at
     uint32_t instructions;   // those that are followed
     uint32_t doubtful;       // behind calls of which nothing shows that they come back: without rules
@@ -109,7 +110,7 @@ struct code_follower {
     void (*forget)(void *context); // what was told of this walk; it begins anew. NULL: nobody need
     // With visit: the walk is done, and all that was told of it is to be kept under the number function->kept - 1, the
     // next one each time.
-    bool (*keep)(void *context, const struct code_function *function);
+    bool (*keep)(void *context, const struct code_function *function, const struct code_walked *walked);
     void *context;
     struct base_error *error;
 };

@@ -73,7 +73,7 @@ int code_keep(struct code_walk *w, struct code_function *function)
         kept->high = pc > kept->high ? pc : kept->high;
     }
     function->kept = (uint32_t)f->kept.count;
-    return f->keep(f->context, function) ? 0 : -1;
+    return f->keep(f->context, function, w->walked) ? 0 : -1;
 }
 
 const struct code_walked *code_kept(const struct code_follower *f, const struct code_function *function)

@@ -238,7 +238,7 @@ struct code_judgement code_judge_rule(const struct code_machine *machine, const 
                                       const struct qut_rule *rule)
 {
     const struct arch *arch = machine->arch;
-    struct code_judgement judgement = {CODE_UNJUDGED, QUT_NO_REGISTER};
+    struct code_judgement judgement = {.verdict = CODE_UNJUDGED, .reg = QUT_NO_REGISTER};
     struct code_value cfa = stated_cfa(machine, state, &rule->cfa);
     judgement.verdict = verdict_of(&cfa, arch->sp_reg, cfa_number(arch));
     // A register that was overwritten, where the CFA can be found otherwise, is no base of it.
@@ -264,7 +264,9 @@ struct code_judgement code_judge_rule(const struct code_machine *machine, const 
         if (verdict == CODE_UNJUDGED && is_known == KNOWN && own.tracked[i].how != QUT_REG_UNDEFINED)
             verdict = CODE_DIFFERS;
         if (verdict == CODE_DIFFERS)
-            judgement = (struct code_judgement){CODE_DIFFERS, arch->tracked[i]};
+            judgement = (struct code_judgement){.verdict = CODE_DIFFERS, .reg = arch->tracked[i]};
+        else if (verdict == CODE_UNJUDGED && is_known == KNOWN && rule->tracked[i].how == QUT_REG_SAME)
+            judgement.gone |= (uint64_t)1 << arch->tracked[i];
     }
     return judgement;
 }

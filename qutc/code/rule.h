@@ -19,6 +19,7 @@ enum code_verdict {
 struct code_judgement {
     enum code_verdict verdict;
     uint8_t reg;
+    uint64_t gone; // where nothing differs: registers that are stated to be as they were, and hold what is not known
 };
 
 // Whether a stated rule gives, in this state, the CFA, the return address and the tracked registers that the function

@@ -59,10 +59,18 @@ static bool is_worth_keeping(const struct code_machine *machine, const struct co
     return value->kind == CODE_VALUE_ENTRY && kept >> value->of & 1;
 }
 
-static void store(const struct code_machine *machine, struct code_state *state, const struct code_op *op)
+// Of what a register held at the entry. In other registers it is followed, but not in memory that anybody may write.
+static void note_stored(struct code_machine *machine, const struct code_state *state, const struct code_op *op)
+{
+    if (op->from < CODE_REGISTERS && state->reg[op->from].kind == CODE_VALUE_ENTRY)
+        machine->stored |= (uint64_t)1 << state->reg[op->from].of;
+}
+
+static void store(struct code_machine *machine, struct code_state *state, const struct code_op *op)
 {
     uint32_t which;
     int32_t offset, word = machine->arch->word_bytes;
+    note_stored(machine, state, op);
     if (!place_of(machine, &state->reg[op->to], op->number, &which, &offset))
         return;
     for (unsigned i = state->slot_count; i-- > 0;) {
@@ -93,8 +101,10 @@ static struct code_value load(struct code_machine *machine, const struct code_st
         return value;
     value = code_value_unknown(pc, op->to);
     value.bound = code_value_range(op);
-    if (op->from == CODE_REG_NONE || op->size_bytes != machine->arch->word_bytes)
+    if (op->size_bytes != machine->arch->word_bytes)
         return value;
+    if (op->from == CODE_REG_NONE) // a number that stands beside the code
+        return code_value_indexed(machine, state, op, pc);
     const struct code_slot *slot = code_state_slot(machine, state, &state->reg[op->from], op->number);
     if (!slot)
         return value;
@@ -125,12 +135,22 @@ static struct code_value result(struct code_machine *machine, const struct code_
             return value;
         }
         return code_value_unknown(pc, op->to);
-    case CODE_OP_ADD: return code_value_add(state, op, pc);
+    case CODE_OP_ADD:
+        value = code_value_add(state, op, pc);
+        value.is_computed =
+            value.kind == CODE_VALUE_UNKNOWN && state->reg[op->from].is_computed && state->reg[op->other].is_computed;
+        return value;
     case CODE_OP_AND: return code_value_and(state, op, pc);
     case CODE_OP_OR: return code_value_or(state, op, pc);
-    case CODE_OP_SHIFT: return code_value_shift(state, op, pc);
+    case CODE_OP_SHIFT:
+        value = code_value_shift(state, op, pc);
+        value.is_computed = value.kind == CODE_VALUE_UNKNOWN;
+        return value;
     case CODE_OP_INSERT: return code_value_insert(state, op, pc);
-    case CODE_OP_EXTEND: return code_value_extend(machine, state, op, pc);
+    case CODE_OP_EXTEND:
+        value = code_value_extend(machine, state, op, pc);
+        value.is_computed = value.kind == CODE_VALUE_UNKNOWN && state->reg[op->from].is_computed;
+        return value;
     case CODE_OP_LOAD: return load(machine, state, op, pc);
     case CODE_OP_INDEXED: return code_value_indexed(machine, state, op, pc);
     case CODE_OP_SIGN:
@@ -138,6 +158,10 @@ static struct code_value result(struct code_machine *machine, const struct code_
         value = state->reg[op->to];
         value.is_signed = op->kind == CODE_OP_SIGN;
         value.key_b = value.is_signed && op->number;
+        return value;
+    case CODE_OP_COMPUTE:
+        value = code_value_unknown(pc, op->to);
+        value.is_computed = true;
         return value;
     default: return code_value_unknown(pc, op->to);
     }
@@ -173,6 +197,20 @@ static bool is_telling(const struct code_value *value)
     return value->kind == CODE_VALUE_ENTRY || value->kind == CODE_VALUE_CONST || value->kind == CODE_VALUE_BASE;
 }
 
+static void note_written(struct code_machine *machine, const struct code_op *op, const struct code_value *value)
+{
+    uint64_t reg = (uint64_t)1 << op->to & machine->code->kept;
+    bool is_its_own = value->kind == CODE_VALUE_ENTRY && value->of == op->to;
+    if (value->is_computed || (is_telling(value) && !is_its_own))
+        machine->overwritten |= reg;
+    if (op->kind != CODE_OP_SET || op->from != op->to)
+        machine->written |= reg;
+    else if (op->number > 0)
+        machine->raised |= reg;
+    else if (op->number < 0)
+        machine->lowered |= reg;
+}
+
 void code_state_apply(struct code_machine *machine, struct code_state *state, const struct code_instruction *in,
                       uint32_t pc)
 {
@@ -190,6 +228,8 @@ void code_state_apply(struct code_machine *machine, struct code_state *state, co
             code_state_compare(state, op);
             continue;
         }
+        if (op->kind == CODE_OP_SET && op->to == CODE_REG_SCRATCH)
+            note_stored(machine, state, op);
         struct code_value value = result(machine, state, op, pc);
         if (value.kind == CODE_VALUE_CONST && machine->arch->word_bytes == 4)
             value.number = (int32_t)value.number; // of two words that mean the same, one
@@ -197,6 +237,7 @@ void code_state_apply(struct code_machine *machine, struct code_state *state, co
             forget_base(state, pc);
             value = (struct code_value){.kind = CODE_VALUE_BASE, .of = pc};
         }
+        note_written(machine, op, &value);
         if (is_telling(&value) || is_telling(&state->reg[op->to]))
             state->version = 0;
         if (op->to == machine->arch->sp_reg)

@@ -26,7 +26,7 @@ struct code_value {
     bool is_signed, key_b;
     bool is_odd; // TARGET: bit 0 is set at last
     uint8_t shift;
-    uint8_t zero;        // so that equal ones are equal in all bytes
+    bool is_computed;    // UNKNOWN: the result of arithmetic that nothing takes back
     uint16_t byte_bound; // not 0: below that is its lowest byte
     uint32_t of;
     uint32_t bound; // not 0: below that, unsigned
@@ -73,6 +73,10 @@ struct code_machine {
     // Registers that were loaded back from where they had been saved, and where.
     struct code_slot restored[CODE_REGISTERS]; // value.kind UNKNOWN: none
     uint32_t versions;                         // that states have had
+    // Registers that calls keep: those that another value was put into; those whose value at the entry was put into
+    // memory or a vector; those that a number was added to, or taken from; and that anything was done to but that. Of
+    // instructions that were met since a walk began.
+    uint64_t overwritten, stored, raised, lowered, written;
     bool no_memory;
 };
 

@@ -236,6 +236,8 @@ static void begin(struct code_walk *w, const struct code_function *function, str
     w->no_memory = w->machine.no_memory = false;
     w->is_lasting = !f->arch->has_thumb; // of what symbols do not name the mode may turn out later
     w->machine.versions = 0;
+    w->machine.overwritten = w->machine.stored = 0;
+    w->machine.raised = w->machine.lowered = w->machine.written = 0;
     w->touched.count = w->left_for.count = w->parts.count = w->ways.count = 0;
     if (w->jumps.count)
         base_hash_clear(&w->jump_index);
@@ -281,6 +283,16 @@ int code_find_calls(struct code_follower *f, struct code_function *function)
     return f->walk->no_memory ? base_fail(f->error, BASE_ERR_NO_MEMORY, "", 0, "functions of machine code") : 0;
 }
 
+// Registers that hold what they held at the entry nowhere any more, once that is known of no register and no word.
+static uint64_t overwritten(const struct code_walk *w)
+{
+    const struct code_machine *machine = &w->machine;
+    // What only rises, or only falls, does not come back.
+    uint64_t moved = (machine->raised ^ machine->lowered) & ~machine->written;
+    // Through a table the walk may have come to another function's code: compilers leave bounds out.
+    return w->jumps.count ? 0 : (machine->overwritten | moved) & ~machine->stored;
+}
+
 int code_follow(struct code_follower *f, struct code_function *function, struct code_walked *walked)
 {
     struct code_walk *w = f->walk;
@@ -300,6 +312,7 @@ int code_follow(struct code_follower *f, struct code_function *function, struct 
     if (w->again)
         code_give_up(w, CODE_TOO_LARGE, pc);
     walked->scanned = scanned;
+    walked->overwrites = overwritten(w);
     if (walked->outcome == CODE_FOLLOWED && !is_proven(w, function, walked))
         code_give_up(w, CODE_UNPROVEN, pc);
     if (walked->outcome != CODE_FOLLOWED)

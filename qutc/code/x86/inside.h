@@ -13,6 +13,9 @@ bool code_x86_judge_0f38(const struct code_x86 *x, struct code_instruction *in);
 bool code_x86_judge_0f3a(const struct code_x86 *x, struct code_instruction *in);
 bool code_x86_judge_vex(const struct code_x86 *x, struct code_instruction *in);
 
+// ---- computed.c: of what it loses, what it computes.
+void code_x86_tell_computed(const struct code_x86 *x, struct code_instruction *in);
+
 // ---- operands.c: what judges share
 
 unsigned code_x86_word(const struct code_x86 *x);          // bytes

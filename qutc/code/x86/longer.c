@@ -37,10 +37,18 @@ static unsigned stored_bytes(const struct code_x86 *x)
     }
 }
 
+// A register may be saved so.
+static void keep_in_vector(const struct code_x86 *x, struct code_instruction *in)
+{
+    if (x->mode == 3)
+        code_set(in, CODE_REG_SCRATCH, code_x86_dwarf(x, x->low), 0);
+}
+
 // Those with a general register among instructions of vectors, in map 0f with and without VEX.
 static void judge_vectors_0f(const struct code_x86 *x, struct code_instruction *in)
 {
     switch (x->opcode) {
+    case 0x6e: keep_in_vector(x, in); return;
     case 0x2c:
     case 0x2d:
         if (x->repeat)
@@ -212,6 +220,8 @@ bool code_x86_judge_0f3a(const struct code_x86 *x, struct code_instruction *in)
             code_x86_lose(x, in, x->low);
         else
             code_x86_store(x, in, NO_NUMBER, x->opcode == 0x16 && !(x->rex & 8) ? 4 : bytes[x->opcode & 3]);
+    } else if (x->opcode == 0x22) { // pinsrd, pinsrq
+        keep_in_vector(x, in);
     } else if (x->opcode >= 0x60 && x->opcode <= 0x63) { // pcmpestri and the like
         code_x86_lose(x, in, CX);
     }

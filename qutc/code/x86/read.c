@@ -30,6 +30,7 @@ static void read_one(struct base_bytes code, uint64_t vaddr, bool is_64, struct 
         known = code_x86_judge_0f38(&x, in);
     else
         known = code_x86_judge_0f3a(&x, in);
+    code_x86_tell_computed(&x, in);
     // What is not known has a length all the same: nothing goes on behind it.
     if (!known)
         in->flow = CODE_UNKNOWN;

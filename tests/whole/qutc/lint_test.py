@@ -54,6 +54,18 @@ FUNCTIONS = {
                        "a jump to what is not known"),
     "returns_wrongly": (ENTER + "push %rdi\n.cfi_def_cfa_offset 16\nret\n" + LEAVE, [],
                         "returns with something left on the stack"),
+    # Registers that its callers have saved: an assembler's subroutine says nothing of them.
+    "overwrites": (ENTER + "imul %rdi, %rbx\nnop\nret\n" + LEAVE, [(4, "rbx")], "followed"),
+    "overwrites_what_it_loaded": (ENTER + "mov (%rdi), %r12\nnop\nshl $3, %r12\nret\n" + LEAVE, [(3, "r12")], "followed"),
+    "overwrites_an_argument": (ENTER + "mov %rbp, %rcx\nmov $5, %ecx\nmul %rbx\nmov %rax, %rbp\nnop\nret\n" + LEAVE,
+                               [(14, "rbp")], "followed"),
+    "passes_an_argument_by": (ENTER + "1: mov (%r14), %rax\nlea 8(%r14), %r14\ntest %rax, %rax\njne 1b\nnop\nret\n" + LEAVE,
+                              [(0, "r14")], "followed"),
+    # What was computed may be taken back, or loaded again from where it was kept.
+    "takes_back": (ENTER + "xor %rdi, %rbx\nnop\nxor %rdi, %rbx\nret\n" + LEAVE, [], "followed"),
+    "loads_anything": (ENTER + "mov (%rdi), %rbx\nnop\nret\n" + LEAVE, [], "followed"),
+    "keeps_elsewhere": (ENTER + "mov %rbx, (%rdi)\nimul %rsi, %rbx\nmov (%rdi), %rbx\nret\n" + LEAVE, [], "followed"),
+    "keeps_in_vector": (ENTER + "movq %rbx, %xmm0\nimul %rsi, %rbx\nmovq %xmm0, %rbx\nret\n" + LEAVE, [], "followed"),
     "joins_wrongly": (ENTER + "test %edi, %edi\nje 1f\nsub $8, %rsp\n1: nop\nret\n" + LEAVE, None, None),
 }
 

@@ -18,6 +18,8 @@ FUNCTIONS = {
              ".cfi_restore 3\nret\n",
     "forgets_push": "push %rbx\nxor %ebx, %ebx\npop %rbx\nret\n",
     "says_same": "push %rbx\n.cfi_def_cfa_offset 16\nxor %ebx, %ebx\npop %rbx\n.cfi_def_cfa_offset 8\nret\n",
+    # Its callers have saved two registers.
+    "overwrites": "imul %rdi, %rbx\nmov (%rdi), %r12\nadc $0, %r12\nret\n",
     # Nothing that is stated fits: perhaps it is entered otherwise than functions are. That it is one the call says.
     "fits_nowhere": ".cfi_def_cfa_offset 80\nxor %eax, %eax\nret\n",
     "calls_it": "call fits_nowhere\nret\n",
@@ -71,6 +73,9 @@ def main():
                       checked[4].startswith("cfa=rsp+8 "), checked)
             elif name == "fits_nowhere":
                 check(name, checked == {0: stated[0] + " doubtful"} and lines(qutc, path, start[name]) == stated, checked)
+            elif name == "overwrites":
+                check(name, checked.keys() == {0, 4, 7} and "rbx=undefined" in checked[4] and
+                      "rbx=undefined r12=undefined" in checked[7], checked)
             elif name == "says_same":
                 check(name, "rbx=" not in stated[1] and "rbx=[cfa-16]" in checked[3], checked)
             else:

@@ -68,7 +68,7 @@ def main():
                 wrong += 1
             register = NUMBERS[arch].get(destination(text) or "")
             if register is not None and flow != "unknown" and \
-                    not re.search(rf" (lose|set|add|and|shift|insert|extend|load|indexed):{register},", answer):
+                    not re.search(rf" (lose|compute|set|add|and|shift|insert|extend|load|indexed):{register},", answer):
                 print(f"{path}: {vaddr}: {code}: {text}: not said to write register {register}: {answer}")
                 wrong += 1
     print(f"{total} different instructions, {wrong} wrong")

@@ -10,8 +10,8 @@
 
 static void print_op(const struct code_op *op)
 {
-    static const char *const names[] = {"lose",   "set",  "add",     "and",   "or",      "shift", "insert", "extend",
-                                        "vector", "load", "indexed", "store", "compare", "sign",  "auth"};
+    static const char *const names[] = {"lose",   "compute", "set",  "add",     "and",   "or",      "shift", "insert",
+                                        "extend", "vector",  "load", "indexed", "store", "compare", "sign",  "auth"};
     printf(" %s:%d,%d,%d,%u,%u%s,%" PRId64, names[op->kind], op->to == CODE_REG_NONE ? -1 : op->to,
            op->from == CODE_REG_NONE ? -1 : op->from, op->other == CODE_REG_NONE ? -1 : op->other, op->shift,
            op->size_bytes, op->negative ? "-" : "", op->number);
