@@ -131,13 +131,21 @@ def check_perfetto(trace):
     expect("counters in Perfetto", found, {name: [value for _, value in values] for name, values in trace.counters.items()})
 
 
-def check_command():
-    threads, calls = 4, 200000
-    done = probe(f'begin {{ printf("begins\\n") }} end {{ @end = 7; printf("ends\\n") }}'
+def watched_command(threads, calls):
+    return probe(f'begin {{ printf("begins\\n") }} end {{ @end = 7; printf("ends\\n") }}'
                  f"{WORK} {{ @n = count(); @down = sum(0 - arg0); @text[str(arg1), arg0 & 1] = count(); @largest = max(arg0);"
                  f" @sizes = hist(arg0); @mean[tid] = avg(arg0); @steps = lhist(arg0, 0, 1000, 100); @__own = count() }}"
                  f"return:{NAME}!probe_work {{ @stacks[stack(1)] = count() }}"
                  'timer:50ms { printf("a\\ttick,\\n\\"%d\\"", 0 - 5) }', SUBJECT, str(threads), str(calls), "0", more=("--every", "20"))
+
+
+def check_command():
+    # Where others have the processors the tool may have no turn before the program ends: then one that takes longer.
+    for calls in (200000, 1000000, 5000000):
+        done = watched_command(4, calls)
+        if len(Trace("t.qtrace").counters["@n"]) > 3:
+            break
+        os.unlink("t.qtrace")
     expect(f"exit status ({done.stderr})", done.returncode, 7)
     own = re.search(r"calls (\d+) retvals (\d+) handler (\d+)", done.stdout)
     trace, shown = Trace("t.qtrace"), maps(done.stdout.splitlines())
@@ -256,7 +264,7 @@ def check_killed_program():
 def check_killed_tool():
     with Program(SUBJECT) as program:
         with attached(program.pid, SHOWN) as tool:
-            until_seen(tool, 30)
+            until_seen(tool, 60)
             tool.kill()
             tool.wait()
         parts = glob.glob("t.qtrace.parts/*.qtrace")
