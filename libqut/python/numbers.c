@@ -62,13 +62,14 @@ static uint64_t word_of(const uint8_t *bytes)
 
 static bool measure_text(const struct cpython_layout *layout, const uint8_t *head, uint32_t *bytes, uint32_t *offset)
 {
-    enum { KIND_SHIFT = 2, KIND_MASK = 7, ASCII = 64 };
+    enum { KIND_SHIFT = 2, KIND_MASK = 7, COMPACT = 32, ASCII = 64 };
     uint64_t length = word_of(head + layout->text_length);
     uint32_t state = head[layout->text_state], width = state >> KIND_SHIFT & KIND_MASK;
     if (length > UNITS_MAX || width > 4)
         return false;
+    bool is_ascii = (state & (COMPACT | ASCII)) == (COMPACT | ASCII) && width == 1;
     *bytes = (uint32_t)length * width;
-    *offset = state & ASCII ? layout->text_ascii_data : layout->text_data;
+    *offset = is_ascii ? layout->text_ascii_data : layout->text_data;
     return true;
 }
 
@@ -133,6 +134,27 @@ static bool has_same_measures(const struct content *a, const struct content *b)
 {
     return a->name_bytes == b->name_bytes && a->file_bytes == b->file_bytes && a->table_bytes == b->table_bytes &&
            a->name_offset == b->name_offset && a->file_offset == b->file_offset;
+}
+
+// Of what was read to be compared. False: it is not as plain as that.
+static bool take_text(const uint8_t *bytes, uint32_t size, char *text, size_t room_bytes)
+{
+    if (size == 0 || size >= room_bytes)
+        return false;
+    for (uint32_t i = 0; i < size; i++)
+        if (bytes[i] == 0 || bytes[i] >= 0x80)
+            return false;
+    memcpy(text, bytes, size);
+    text[size] = 0;
+    return true;
+}
+
+static bool take_texts(const struct cpython_layout *layout, struct python_room *room, const struct content *content)
+{
+    const uint8_t *name = room->table + sizeof(uint64_t), *file = name + content->name_bytes + sizeof(uint64_t);
+    return content->name_offset == layout->text_ascii_data && content->file_offset == layout->text_ascii_data &&
+           take_text(name, content->name_bytes, room->name, sizeof room->name) &&
+           take_text(file, content->file_bytes, room->file, sizeof room->file);
 }
 
 static bool read_texts(const struct python_known *known, struct python_room *room, const struct cpython_code *code)
@@ -205,7 +227,9 @@ uint32_t python_function_of(const struct python_known *known, struct python_room
         !(measure(known, room, code, &wanted.content) && hash_content(known, room, code, &wanted.content)))
         return PYTHON_NONE;
     wanted.is_read = true;
-    return read_texts(known, room, code) ? meet(functions_add(&python_functions, &search, fill), mark) : PYTHON_NONE;
+    const bool has_name =
+        (!code->version && take_texts(&known->runtime.layout, room, &wanted.content)) || read_texts(known, room, code);
+    return has_name ? meet(functions_add(&python_functions, &search, fill), mark) : PYTHON_NONE;
 }
 
 static bool is_like(const void *item, void *context)
