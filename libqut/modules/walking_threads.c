@@ -45,6 +45,7 @@ struct seldom {
     struct runtime_hashed_rules hashed;
     struct runtime_seen_steps seen;
     struct runtime_known_rules rules;
+    struct runtime_trail trail;
 };
 static_assert(offsetof(struct seldom, hashed) == 0, "freed by it");
 
@@ -56,6 +57,7 @@ static struct runtime_thread *new_thread(void)
         thread->hashed = &seldom->hashed;
         thread->seen = &seldom->seen;
         thread->rules = &seldom->rules;
+        thread->trail = &seldom->trail;
     }
     return thread;
 }

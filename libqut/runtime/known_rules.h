@@ -21,10 +21,11 @@ enum {
 
 // What has to be asked, once a walk, before a rule counts.
 enum runtime_rule_proof {
-    RUNTIME_RULE_LISTED,   // nothing: the list of modules is up to date
-    RUNTIME_RULE_UNLISTED, // the module that no loader lists
-    RUNTIME_RULE_MADE,     // the list of code that was made at run time
-    RUNTIME_RULE_COUNTED,  // how many pieces of code the machine has made
+    RUNTIME_RULE_LISTED,     // nothing: the list of modules is up to date
+    RUNTIME_RULE_UNLISTED,   // the module that no loader lists
+    RUNTIME_RULE_MADE,       // the list of code that was made at run time
+    RUNTIME_RULE_COUNTED,    // how many pieces of code the machine has made
+    RUNTIME_RULE_OF_MACHINE, // what a virtual machine says of the frame; of trails only (trail.h)
 };
 
 // Offsets in words, from the cfa. On machines of 64 bits two in a line of a cache.

@@ -17,6 +17,7 @@
 #include "libqut/runtime/memo.h"
 #include "libqut/runtime/seen_steps.h"
 #include "libqut/runtime/tiers.h"
+#include "libqut/runtime/trail.h"
 
 struct modules;
 
@@ -27,6 +28,13 @@ enum runtime_remember {
     RUNTIME_REMEMBER_NOT,
     RUNTIME_REMEMBER,
     RUNTIME_REMEMBER_DONE, // no more: it has its new state
+};
+
+// How the next walk begins.
+enum runtime_begin {
+    RUNTIME_BEGIN_FAST,
+    RUNTIME_BEGIN_SLOWLY, // the fast ways would lack registers
+    RUNTIME_BEGIN_TRAIL,  // the same, and a trail is made
 };
 
 // A call thunk's largest form behind the pc, with what says whose it is, and some bytes before.
@@ -65,6 +73,7 @@ struct runtime_thread {
     // The stack may reach from stack_high down to stack_limit. What lies from stack_low on was in use once, and can be
     // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
     uintptr_t stack_limit, stack_low, stack_high;
+    enum runtime_begin begin;
     // They stand before the first link of a walk, and before the first behind what was remembered.
     struct runtime_link first_link, later_link;
     struct runtime_tier_counts counts;
@@ -87,6 +96,7 @@ struct runtime_thread {
     struct runtime_hashed_rules *hashed;
     struct runtime_seen_steps *seen;
     struct runtime_known_rules *rules;
+    struct runtime_trail *trail;
     struct runtime_link_cache links;
     struct runtime_memo memo;
     _Alignas(uint64_t) unsigned char jit[RUNTIME_JIT_BYTES + 1024]; // what walks expect (libqut/modules/jit_expected.c)

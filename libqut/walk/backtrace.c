@@ -19,10 +19,12 @@ struct backtrace {
     struct runtime_fast *fast; // NULL: only the slow way is taken
     uintptr_t *pcs;
     size_t max, count;
-    uint32_t slow_count;           // of the frames given out
-    bool was_exchanged;            // what led to the frame the walk is at was no frame; it is not given out yet
-    bool forgot;                   // registers but pc, sp and fp
-    bool was_known;                // the rule that led to the frame the walk is at
+    uint32_t slow_count;           // of the frames given out: classified anew
+    uint8_t left_count;            // left by the slow way, by whatever it knows; 255: or more
+    uint8_t followed_count;        // found by the trail
+    bool was_exchanged : 1;        // what led to the frame the walk is at was no frame; it is not given out yet
+    bool forgot : 1;               // registers but pc, sp and fp
+    bool was_known : 1;            // the rule that led to the frame the walk is at
     uintptr_t here;                // an address on the running stack
     struct walk_noted_walk *notes; // NULL: it is not asked what frames are
     struct runtime_walk walk;
@@ -158,9 +160,16 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
             b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
         }
         keep_sp(b);
-        if (!b->was_exchanged && pass_made_frames(b))
+        const bool is_recorded = b->local.is_recorded;
+        if (b->left_count < UINT8_MAX)
+            b->left_count++;
+        if (is_recorded)
+            record_frame(b);
+        else if (pass_trail(b))
+            return false;
+        else if (!b->was_exchanged && pass_made_frames(b))
             keep_sp(b);
-        enum walk_rule_told told = b->local.has_seen_steps ? pass_known_rule(b) : WALK_RULE_NONE;
+        enum walk_rule_told told = b->local.has_seen_steps && !is_recorded ? pass_known_rule(b) : WALK_RULE_NONE;
         if (told == WALK_RULE_LEFT || (told == WALK_RULE_NONE && pass_seen_step(b)))
             continue;
         if (told == WALK_RULE_LACKS_DEX_PC && b->forgot) {
@@ -170,6 +179,7 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
         uintptr_t pc = (uintptr_t)runtime_walk_pc(&arch_native_arch, &b->walk);
         walk_local_classify(&b->local, &b->walk);
         if (b->was_exchanged || walk_local_is_exchanged(&b->walk)) {
+            b->local.is_spoiled = true;
             if (!see_through(b))
                 return false;
             continue;
@@ -190,7 +200,10 @@ static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b
         bool was_signal = moved ? b->walk.pc_kind == ARCH_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
         if (was_signal)
             b->pcs[b->count - 1] = pc;
-        note(b, b->count - 1, flags | (was_signal ? QUT_FRAME_SIGNAL : 0u));
+        flags |= was_signal ? QUT_FRAME_SIGNAL : 0u;
+        note(b, b->count - 1, flags);
+        if (is_recorded)
+            record_step(b, moved, flags);
         if (!moved)
             return false;
         walk_local_keep_step(&b->local, &b->walk, flags);
@@ -211,8 +224,10 @@ __attribute__((noinline)) static size_t end_on(struct backtrace *b, struct runti
     }
     if (f) {
         f->count = b->count;
+        f->remembered_count += b->followed_count;
         end_memo(f, stop, reason);
         count_walk(thread, reason, b->count, f->remembered_count, b->slow_count);
+        choose_next_begin(b, reason);
     } else {
         modules_stats_count_end(reason);
         if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
@@ -233,10 +248,10 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
 {
     b->here = here;
     b->notes = notes;
-    b->fast = f;
+    b->fast = f && f->thread->begin == RUNTIME_BEGIN_FAST ? f : NULL;
     b->pcs = pcs;
     b->max = max;
-    b->count = b->slow_count = b->forgot = b->was_exchanged = b->was_known = 0;
+    b->count = b->slow_count = b->left_count = b->followed_count = b->forgot = b->was_exchanged = b->was_known = 0;
     b->local.jit = (struct modules_jit_asked){0};
     b->local.unlisted = b->local.made_number = 0;
     begin_slowly(b, capture, ucontext);
@@ -252,7 +267,7 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
             take_over(b);
         walk_local_begin(&b->local, thread, modules, (uintptr_t)b->walk.regs.sp, here);
         if (f)
-            walk_local_use_thread(&b->local);
+            use_thread(b);
         if (run_slowly(b)) {
             stop = walk_fast_run(f);
         } else if (b->walk.end.reason == QUT_END_NO_REGISTER && b->forgot) {
@@ -356,6 +371,11 @@ static inline __attribute__((always_inline)) size_t run(struct runtime_fast f, c
     enum qut_stop stop;
     if (!begin_fast(&f, here))
         return notes ? run_on_noted(notes, capture, ucontext) : run_on_slowly(f.pcs, f.max, end, capture, ucontext);
+    if (__builtin_expect(f.thread->begin != RUNTIME_BEGIN_FAST, 0)) {
+        f.remember = RUNTIME_REMEMBER_NOT;
+        f.thread->fast = f;
+        return run_on_stuck(&f.thread->fast, end, capture, ucontext, notes);
+    }
     if (f.remember != RUNTIME_REMEMBER || !run_as_remembered(&f, step, &stop)) {
         struct runtime_fast *in_memory = &f.thread->fast;
         *in_memory = f;
@@ -363,7 +383,8 @@ static inline __attribute__((always_inline)) size_t run(struct runtime_fast f, c
         stop = walk_fast_run(in_memory);
         if (stop == WALK_STOP_STUCK && ucontext && in_memory->count == 1 && walk_leave_interrupted_method(in_memory))
             stop = walk_fast_run(in_memory);
-        while (stop == WALK_STOP_STUCK && !notes && in_memory->count > 1 && walk_seen_pass(in_memory, here))
+        while (stop == WALK_STOP_STUCK && !notes && in_memory->count > 1 && !has_trail(f.thread) &&
+               walk_seen_pass(in_memory, here))
             stop = walk_fast_run(in_memory);
         if (stop == WALK_STOP_STUCK)
             return run_on_stuck(in_memory, end, capture, ucontext, notes);

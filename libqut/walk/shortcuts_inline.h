@@ -3,6 +3,11 @@
 #ifndef QUT_WALK_SHORTCUTS_INLINE_H
 #define QUT_WALK_SHORTCUTS_INLINE_H
 
+static inline bool has_trail(const struct runtime_thread *thread)
+{
+    return thread->trail && thread->trail->frame_count;
+}
+
 // A bytecode's frame is missing where its register is, though nothing that follows need be: that register is looked for
 // from the walk's beginning.
 static bool forgot_dex_pc(const struct backtrace *b)
@@ -33,6 +38,69 @@ __attribute__((noinline)) static bool pass_seen_step(struct backtrace *b)
     b->forgot = true; // what else a rule may have brought
     note(b, b->count - 1, flags);
     return true;
+}
+
+// From here on the thread's trail leads to the root: all of the frames are given out.
+__attribute__((noinline)) static bool pass_trail(struct backtrace *b)
+{
+    const struct runtime_trail_state *state;
+    if (!b->local.has_seen_steps || b->was_exchanged || !has_trail(b->local.thread) ||
+        !(state = walk_trail_find(b->local.thread->trail, &b->walk, b->local.direct, b->max - b->count,
+                                  walk_local_proof_holds, &b->local)))
+        return false;
+    const struct runtime_trail *trail = b->local.thread->trail;
+    const size_t first = b->count - 1, place = (size_t)(state - trail->states);
+    b->followed_count = (uint8_t)walk_trail_follow(trail, state, &b->walk, b->pcs + b->count);
+    b->count += b->followed_count;
+    for (size_t i = 0; b->notes && i <= b->followed_count; i++) {
+        note(b, first + i, trail->flags[place + i]);
+        if (b->notes->sps)
+            b->notes->sps[first + i] = trail->base + trail->sp_bytes[place + i];
+    }
+    if (b->fast)
+        b->fast->thread->memo.contiguous = false;
+    return true;
+}
+
+// What is the thread's serves the walk; or the walk is one that makes its trail.
+static void use_thread(struct backtrace *b)
+{
+    walk_local_use_thread(&b->local);
+    if (!b->local.has_seen_steps || b->local.thread->begin != RUNTIME_BEGIN_TRAIL)
+        return;
+    b->local.is_recorded = true;
+    b->local.thread->seen->pending = NULL;
+    walk_trail_record(b->local.thread->trail);
+}
+
+static void record_frame(struct backtrace *b)
+{
+    if (b->local.is_spoiled)
+        walk_trail_spoil(b->local.thread->trail);
+    b->local.is_spoiled = false;
+    walk_trail_at(b->local.thread->trail, &b->walk);
+}
+
+static void record_step(struct backtrace *b, bool moved, unsigned flags)
+{
+    if (b->local.is_spoiled)
+        walk_trail_spoil(b->local.thread->trail);
+    (moved ? walk_trail_left : walk_trail_ended)(b->local.thread->trail, &b->walk, b->pcs[b->count - 1], flags);
+}
+
+// Behind a walk of the thread's. One that was recorded says no more than what it gave.
+__attribute__((noinline)) static void choose_next_begin(struct backtrace *b, enum qut_end_reason reason)
+{
+    struct runtime_thread *thread = b->local.thread;
+    struct runtime_trail *trail = thread->trail;
+    thread->begin = RUNTIME_BEGIN_FAST;
+    if (!b->local.has_seen_steps)
+        return;
+    if (b->followed_count && trail->needs_registers)
+        thread->begin = RUNTIME_BEGIN_SLOWLY;
+    if (!b->local.is_recorded && reason == QUT_END_OUTERMOST &&
+        walk_trail_judge(trail, b->left_count, b->followed_count))
+        thread->begin = RUNTIME_BEGIN_TRAIL;
 }
 
 // By a rule that the thread has come to before.

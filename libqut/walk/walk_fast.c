@@ -116,6 +116,8 @@ find_hashed(struct runtime_thread *thread, const struct modules *modules, uintpt
 const struct runtime_memo_frame *walk_fast_follow_machine(const struct runtime_memo_frame *frame,
                                                           const struct runtime_memo_frame *end, uintptr_t *pc)
 {
+    // What stands on the stack stays what it is: of a method that has called itself, the machine is asked once.
+    uintptr_t asked_key = 0, asked_bytes = 0;
     for (;;) {
         const struct runtime_memo_frame *next = frame + 1;
         if (frame == end || !(next->step.ra_offset_bytes & RUNTIME_MEMO_MACHINE)) {
@@ -127,10 +129,13 @@ const struct runtime_memo_frame *walk_fast_follow_machine(const struct runtime_m
             continue;
         }
         // Where it is left by fp the distance may be any. fp itself was compared where it was read: it is live.
-        uintptr_t key = arch_native_key(frame->ra);
+        uintptr_t key = arch_native_key(frame->ra), frame_bytes = next->sp - frame->sp;
+        bool is_asked = key == asked_key && frame_bytes == asked_bytes;
         if (!runtime_memo_reads_the_same(next) ||
-            !(modules_machine_holds(key, next->sp - frame->sp) || modules_machine_holds_by_fp(key)))
+            !(is_asked || modules_machine_holds(key, frame_bytes) || modules_machine_holds_by_fp(key)))
             return frame;
+        asked_key = key;
+        asked_bytes = frame_bytes;
         *pc++ = arch_native_key(next->ra) - 1;
         frame = next;
     }

@@ -11,11 +11,18 @@
 
 // ---- memory
 
-// The step under way depends on what cannot be compared.
+// The step under way is not one of those that are kept by themselves.
 static void give_up_keeping(struct walk_local *local)
 {
     if (local->has_seen_steps)
         walk_seen_give_up(local->thread->seen);
+}
+
+// It depends on what cannot be compared.
+static void cannot_be_kept(struct walk_local *local)
+{
+    give_up_keeping(local);
+    local->is_spoiled = true;
 }
 
 // Functions that are jumped to: a read needs next to no stack. This one calls, so it keeps in registers as little as it
@@ -35,7 +42,7 @@ __attribute__((noinline)) static bool fill_window(struct walk_local *local, uint
 __attribute__((noinline)) static bool read_by_window(struct walk_local *local, uintptr_t address, uint64_t *value)
 {
     uintptr_t word;
-    give_up_keeping(local);
+    cannot_be_kept(local);
     if (local->window_bytes < sizeof word || address - local->window_start > local->window_bytes - sizeof word)
         return fill_window(local, address, value);
     memcpy(&word, local->window + (address - local->window_start), sizeof word);
@@ -47,6 +54,8 @@ __attribute__((noinline)) static bool read_and_note(struct walk_local *local, ui
 {
     *value = os_load(address);
     walk_seen_note_read(local->thread->seen, address, (uintptr_t)*value);
+    if (local->is_recorded)
+        walk_trail_reads(local->thread->trail, address, (uintptr_t)*value);
     return true;
 }
 
@@ -150,30 +159,17 @@ static enum runtime_call_site call_site(void *context, uint64_t pc)
 {
     if (walk_is_known_call(pc))
         return RUNTIME_CALL_SITE;
-    give_up_keeping(context); // next time it is known
+    cannot_be_kept(context); // next time it is known
     enum runtime_call_site site = runtime_read_call_site(&arch_native_arch, read_code, context, pc);
     if (site == RUNTIME_CALL_SITE && !runtime_is_trampoline(&arch_native_arch, read_code, context, pc))
         walk_keep_call(pc);
     return site;
 }
 
-// Nothing tells when it goes. But what stands on the stack does not: once a walk.
-static bool confirm_unlisted(struct walk_local *local, const struct module *module, uintptr_t pc)
-{
-    if (local->unlisted == module->unlisted)
-        return true;
-    if (!module_confirm(module, pc)) {
-        modules_want_mappings();
-        return false;
-    }
-    local->unlisted = module->unlisted;
-    return true;
-}
-
 static bool holds(struct walk_local *local, const struct module *module, uintptr_t pc)
 {
     if (module->unlisted)
-        return confirm_unlisted(local, module, pc);
+        return walk_local_confirm_unlisted(local, module, pc);
     return local->up_to_date || module == local->confirmed || module_confirm(module, pc);
 }
 
@@ -182,44 +178,12 @@ static void note_source(struct walk_local *local, uint64_t pc, enum runtime_rule
 {
     if (!local->has_seen_steps)
         return;
+    if (local->is_recorded)
+        walk_trail_rests_on(local->thread->trail, (uintptr_t)pc, proof, number);
     local->source = (struct walk_rule_source){.is_known = proof == RUNTIME_RULE_LISTED || number != 0,
                                               .proof = (uint8_t)proof,
                                               .number = number,
                                               .pc = (uintptr_t)pc};
-}
-
-// How many pieces of code the machine has made. Code that is on the stack stays what it is: once a walk.
-static uint32_t made_number(struct walk_local *local, uintptr_t pc)
-{
-    uintptr_t at = modules_art_made_at(pc);
-    if (!local->made_number && at &&
-        os_read_self(at, &local->made_number, sizeof local->made_number) != sizeof local->made_number)
-        local->made_number = 0;
-    return at ? local->made_number : 0;
-}
-
-static bool is_made_number(struct walk_local *local, uintptr_t pc, uint32_t number)
-{
-    if (!local->made_number) {
-        uintptr_t at = modules_art_made_at(pc);
-        if (at && os_is_word(at, number))
-            local->made_number = number;
-    }
-    return local->made_number == number;
-}
-
-bool walk_local_rule_holds(void *context, const struct runtime_known_rule *rule)
-{
-    struct walk_local *local = context;
-    uintptr_t pc = (uintptr_t)arch_lookup_pc(rule->pc, (enum arch_pc_kind)rule->pc_kind);
-    if (rule->proof == RUNTIME_RULE_MADE)
-        return modules_jit_list_still_holds(rule->proof_number, pc, &local->jit);
-    if (rule->proof == RUNTIME_RULE_COUNTED)
-        return is_made_number(local, pc, rule->proof_number);
-    if (local->unlisted == rule->proof_number)
-        return true;
-    const struct module *module = modules_at(local->modules, pc);
-    return module && module->unlisted == rule->proof_number && confirm_unlisted(local, module, pc);
 }
 
 static void find_code(void *context, uint64_t pc, struct runtime_code *code)
@@ -228,8 +192,11 @@ static void find_code(void *context, uint64_t pc, struct runtime_code *code)
     local->source.is_known = false;
     if (modules_machine_made((uintptr_t)pc, code)) {
         local->confirmed = NULL;
-        if (!code->has_entries) // compiled code: it comes and goes
-            give_up_keeping(local);
+        if (code->has_entries)
+            return;
+        give_up_keeping(local); // compiled code: it comes and goes
+        if (local->is_recorded)
+            walk_trail_meets_machine(local->thread->trail);
         return;
     }
     const struct module *module = modules_at(local->modules, (uintptr_t)pc);
@@ -242,19 +209,24 @@ static void find_code(void *context, uint64_t pc, struct runtime_code *code)
         return;
     }
     // What was made at run time, and is followed by a guess, may be kept: it stays a guess.
-    if (module || modules_jit_is_known() || modules_machine_is_known())
+    const bool may_be_described = module || modules_jit_is_known() || modules_machine_is_known();
+    if (may_be_described)
         give_up_keeping(local);
     if (!module && modules_jit_find((uintptr_t)pc, &local->confirmed, code)) { // to be confirmed
         if (code->state == RUNTIME_CODE_READY)
             note_source(local, pc, RUNTIME_RULE_MADE, modules_jit_list_of(local->confirmed));
+        else
+            cannot_be_kept(local);
         return;
     }
     if (!module && modules_machine_find((uintptr_t)pc, code)) {
         if (local->has_seen_steps) // it is asked for
-            note_source(local, pc, RUNTIME_RULE_COUNTED, made_number(local, (uintptr_t)pc));
+            note_source(local, pc, RUNTIME_RULE_COUNTED, walk_local_made_number(local, (uintptr_t)pc));
         local->confirmed = NULL;
         return;
     }
+    if (may_be_described)
+        cannot_be_kept(local);
     // A module that the list does not have yet, or code that belongs to none.
     *code =
         (struct runtime_code){.state = module || !local->up_to_date ? RUNTIME_CODE_PENDING : RUNTIME_CODE_NO_MODULE};
@@ -299,7 +271,7 @@ static uint64_t vector_bytes(void *context)
 
 static bool true_return(void *context, uint64_t sp, uint64_t *pc)
 {
-    give_up_keeping(context);
+    cannot_be_kept(context);
     return modules_art_true_return(sp, pc);
 }
 
@@ -329,6 +301,7 @@ void walk_local_begin(struct walk_local *local, struct runtime_thread *thread, c
     local->window_start = 0;
     local->window_bytes = 0;
     local->has_code_window = local->has_seen_steps = false;
+    local->is_recorded = local->is_spoiled = false;
     local->source.is_known = false;
     walk_local_choose_direct(local, sp, here);
 }
@@ -343,6 +316,7 @@ void walk_local_use_thread(struct walk_local *local)
         return;
     walk_seen_begin(seen, local->modules->epoch, modules_made_generation());
     walk_rules_begin(local->thread->rules, local->modules->epoch, modules_made_generation());
+    walk_trail_begin(local->thread->trail, local->modules->epoch, modules_made_generation());
 }
 
 __attribute__((noinline)) void walk_local_find_rule(struct walk_local *local, struct runtime_walk *walk)

@@ -10,6 +10,7 @@
 #include "libqut/runtime/walk_inline.h"
 #include "libqut/walk/known_rules.h"
 #include "libqut/walk/seen_steps.h"
+#include "libqut/walk/trail.h"
 
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
@@ -20,13 +21,16 @@ enum { WALK_WINDOW_BYTES = 4 * sizeof(uintptr_t) };
 struct walk_local {
     struct runtime_thread *thread; // NULL: not registered
     const struct modules *modules;
-    bool has_code_window;  // the thread's
-    bool has_seen_steps;   // the same
-    uint8_t window_bytes;  // of `window`: what the last fault-safe read brought
-    bool up_to_date;       // every answer of `modules` holds; else each is confirmed
-    uint32_t unlisted;     // the module that no loader lists and this walk has confirmed last; 0: none. As jit
-    const void *confirmed; // the module that was found last, or what modules_jit_find did
-    uint32_t made_number;  // of pieces of code, as the machine has counted that this walk has met; 0: not asked yet
+    // Of one bit: there is little room for all of this.
+    bool has_code_window : 1; // the thread's
+    bool has_seen_steps : 1;  // the same
+    bool up_to_date : 1;      // every answer of `modules` holds; else each is confirmed
+    bool is_recorded : 1;     // the walk is, as the thread's trail
+    bool is_spoiled : 1;      // the step under way depends on what cannot be compared
+    uint8_t window_bytes;     // of `window`: what the last fault-safe read brought
+    uint32_t unlisted;        // the module that no loader lists and this walk has confirmed last; 0: none. As jit
+    const void *confirmed;    // the module that was found last, or what modules_jit_find did
+    uint32_t made_number;     // of pieces of code, as the machine has counted that this walk has met; 0: not asked yet
     struct walk_rule_source source; // of the frame that was classified last
     struct modules_jit_asked jit;   // filled by who begins the walk: it outlives what is begun again on the way
     // The part of the stack that is known to be there: read directly.
@@ -66,6 +70,8 @@ static inline void walk_local_note_classified(struct walk_local *local, const st
 {
     if (local->has_seen_steps)
         walk_seen_classified(local->thread->seen, walk, pc);
+    if (local->is_recorded)
+        walk_trail_classified(local->thread->trail, walk, pc);
 }
 // ... and its rule, which has led nowhere yet.
 static inline void walk_local_keep_rule(struct walk_local *local, const struct runtime_walk *walk, uintptr_t pc)
@@ -79,7 +85,13 @@ static inline void walk_local_keep_step(struct walk_local *local, const struct r
         walk_seen_keep(local->thread->seen, walk, flags);
 }
 
-// What such a rule rests on, asked in this walk. context: struct walk_local.
+// What code's rules rest on (proofs.c): whether an image that no loader lists is still there; how many pieces of code
+// the machine has made, 0: not known.
+bool walk_local_confirm_unlisted(struct walk_local *local, const struct module *module, uintptr_t pc);
+uint32_t walk_local_made_number(struct walk_local *local, uintptr_t pc);
+
+// Whether that is what it was when a rule was kept. context: struct walk_local.
+bool walk_local_proof_holds(void *context, uintptr_t pc, unsigned proof, uint32_t number);
 bool walk_local_rule_holds(void *context, const struct runtime_known_rule *rule);
 
 // The parts of walk_local_classify. Functions of their own, that nothing lies around: the stack for looking a rule up
