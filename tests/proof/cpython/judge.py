@@ -13,7 +13,7 @@ ROOTS = {"run", "w0", "<module>"}
 AROUND = {"_bootstrap", "_bootstrap_inner", "run"}  # of threading.py
 
 
-@dataclass
+@dataclass(frozen=True)
 class Frame:
     name: str
     file: str  # "" of a native frame
@@ -42,6 +42,12 @@ class Verdict:
     links: int = 0  # pairs of functions of which one may call the other
     unknown: int = 0  # functions without a name
     wrong: list = field(default_factory=list)
+
+    def add(self, other, times):
+        """What was seen of a stack, that was met so often."""
+        for name in ("total", "named", "whole", "frames", "links", "unknown"):
+            setattr(self, name, getattr(self, name) + getattr(other, name) * times)
+        self.wrong += other.wrong * times
 
 
 class Source:
@@ -160,7 +166,8 @@ class Judge:
                 return f"{stack[index]} behind {stack[index - 1]}"
         return None
 
-    def judge(self, stack, seen):
-        seen.total += 1
-        if fault := self.fault_of(stack, seen):
-            seen.wrong.append((fault, stack))
+    def judge(self, stack, seen, times=1):
+        one = Verdict(total=1)
+        if fault := self.fault_of(stack, one):
+            one.wrong.append((fault, stack))
+        seen.add(one, times)
