@@ -136,7 +136,8 @@ static int make(const struct tables *tables, const struct tables_job *job, char 
     const struct qutc_provide_options provide = {.size = sizeof provide,
                                                  .cache_directory = tables->cache_directory,
                                                  .debug_root = "/usr/lib/debug",
-                                                 .take = tables->take,
+                                                 // Others' machines are asked once, and only of what was asked for.
+                                                 .take = job->client_fd >= 0 ? tables->take : NULL,
                                                  .take_context = tables->take_context};
     const struct qut_compile_request request = {.path = path,
                                                 .offset_bytes = job->asked.offset_bytes,
