@@ -28,16 +28,17 @@ enum {
 // STORE. A base register that the same instruction also loads must therefore be loaded last.
 enum code_op_kind {
     CODE_OP_LOSE,    // to = something not known (also: all that is not a whole word, or not expressible)
-    CODE_OP_COMPUTE, // likewise: the result of arithmetic, that is no other's copy, nor taken back by arithmetic
-    CODE_OP_SET,     // to = from + number. from NONE: to = number, a constant, or an address of the file
-    CODE_OP_ADD,     // to = from + (other << shift) + number; `negative`: from - (other << shift)
-    CODE_OP_AND,     // to = from & number; number is negative where it aligns (-16), or a mask
-    CODE_OP_OR,      // to = from | number: the bit that says an address is Thumb's
-    CODE_OP_SHIFT,   // to = from << shift
-    CODE_OP_INSERT,  // to = to with `size_bytes` bytes at bit `shift` replaced by number (movk, movt)
-    CODE_OP_EXTEND,  // to = the low `size_bytes` bytes of from, `negative`: sign-extended, else zero-extended
-    CODE_OP_VECTOR,  // to = number * bytes of a vector register (riscv64: vlenb)
-    CODE_OP_LOAD, // to = *(from + number), size_bytes of it, extended as EXTEND says; a word: size_bytes = word_bytes
+    CODE_OP_COMPUTE, // likewise: the result of arithmetic, no copy, nor taken back by more arithmetic. from not NONE:
+                     // it is so if what that holds is
+    CODE_OP_SET,    // to = from + number. from NONE: to = number, a constant, or an address of the file
+    CODE_OP_ADD,    // to = from + (other << shift) + number; `negative`: from - (other << shift)
+    CODE_OP_AND,    // to = from & number; number is negative where it aligns (-16), or a mask
+    CODE_OP_OR,     // to = from | number: the bit that says an address is Thumb's
+    CODE_OP_SHIFT,  // to = from << shift
+    CODE_OP_INSERT, // to = to with `size_bytes` bytes at bit `shift` replaced by number (movk, movt)
+    CODE_OP_EXTEND, // to = the low `size_bytes` bytes of from, `negative`: sign-extended, else zero-extended
+    CODE_OP_VECTOR, // to = number * bytes of a vector register (riscv64: vlenb)
+    CODE_OP_LOAD,   // to = *(from + number), size_bytes of it, extended as EXTEND says; a word: size_bytes = word_bytes
     CODE_OP_INDEXED, // to = *(from + (other << shift) + number), likewise. from NONE: number alone. Jump tables
     CODE_OP_STORE,   // *(to + number) = from, size_bytes of it. from NONE: of something else (vectors, constants)
     CODE_OP_COMPARE, // from with number, or with `other`: for the branch behind it

@@ -161,7 +161,7 @@ static struct code_value result(struct code_machine *machine, const struct code_
         return value;
     case CODE_OP_COMPUTE:
         value = code_value_unknown(pc, op->to);
-        value.is_computed = true;
+        value.is_computed = op->from == CODE_REG_NONE || state->reg[op->from].is_computed;
         return value;
     default: return code_value_unknown(pc, op->to);
     }
