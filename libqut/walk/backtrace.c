@@ -383,8 +383,7 @@ static inline __attribute__((always_inline)) size_t run(struct runtime_fast f, c
         stop = walk_fast_run(in_memory);
         if (stop == WALK_STOP_STUCK && ucontext && in_memory->count == 1 && walk_leave_interrupted_method(in_memory))
             stop = walk_fast_run(in_memory);
-        while (stop == WALK_STOP_STUCK && !notes && in_memory->count > 1 && !has_trail(f.thread) &&
-               walk_seen_pass(in_memory, here))
+        while (stop == WALK_STOP_STUCK && !notes && in_memory->count > 1 && walk_seen_pass(in_memory, here))
             stop = walk_fast_run(in_memory);
         if (stop == WALK_STOP_STUCK)
             return run_on_stuck(in_memory, end, capture, ucontext, notes);
