@@ -82,6 +82,13 @@ static uint64_t *find(const struct bytecode_maps *maps, const struct bytecode_ma
                       bool may_be_new)
 {
     const uint32_t words = map->map->key_words, begin = hash_of(key, words);
+    // Without a key nothing has to be there before all may have it. Two threads that came first lost one's word.
+    if (words == 0) {
+        uint64_t *slot = slot_at(maps, map, 0);
+        if (may_be_new && load(slot + STATE) != READY)
+            __atomic_store_n(slot + STATE, READY, __ATOMIC_RELEASE);
+        return load(slot + STATE) == READY ? slot : NULL;
+    }
     for (uint32_t i = 0; i < BYTECODE_MAP_LOOKS_MAX && i < map->slot_count; i++) {
         uint64_t *slot = slot_at(maps, map, (begin + i) & (map->slot_count - 1));
         const uint64_t state = __atomic_load_n(slot + STATE, __ATOMIC_ACQUIRE);

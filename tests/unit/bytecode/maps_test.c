@@ -171,6 +171,25 @@ START_TEST(threads_lose_nothing)
 }
 END_TEST
 
+// Where a thread that came first has not got far, as where its code is fetched for the first time: a map without a key
+// takes what others add all the same. With one the next slot does.
+START_TEST(nobody_waits_for_who_came_first)
+{
+    enum { BEGUN = 1 };
+    static const uint64_t key[] = {7, 1};
+    for (uint32_t i = 0; i < ALL; i++)
+        for (uint32_t k = 0; k < maps.maps[i].slot_count; k += 2)
+            maps.memory[maps.maps[i].at + 1 + (uint64_t)k * maps.maps[i].slot_words] = BEGUN;
+    add(QUT_PROBE_SUM, 5);
+    add(QUT_PROBE_SUM, 6);
+    ck_assert_int_eq(number(QUT_PROBE_SUM), 11);
+    ck_assert_uint_eq(bytecode_maps_lost(&maps, QUT_PROBE_SUM), 0);
+    bytecode_maps_aggregate(&maps, KEYED, key, 5);
+    ck_assert_uint_eq(bytecode_maps_lookup(&maps, KEYED, key), 5);
+    ck_assert_uint_eq(bytecode_maps_lost(&maps, KEYED), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("maps");
@@ -180,6 +199,7 @@ int main(void)
     tcase_add_test(all, cells_are_where_they_begin);
     tcase_add_test(all, what_has_no_room_is_counted);
     tcase_add_test(all, threads_lose_nothing);
+    tcase_add_test(all, nobody_waits_for_who_came_first);
     suite_add_tcase(suite, all);
     return run_suite(suite);
 }
