@@ -9,6 +9,7 @@
 #include "libqut/runtime/rule_eval.h"
 #include "libqut/walk/seen_steps.h"
 #include "tests/support/tap.h"
+#include "tests/unit/libqut/walk/frame_registers.h"
 
 enum {
     PC = 0x401010,
@@ -120,23 +121,11 @@ static bool read_word(void *context, uint64_t address, uint64_t *value)
     return true;
 }
 
-static struct arch_frame_regs all_registers(const struct runtime_walk *walk)
-{
-    struct arch_frame_regs regs;
-    memset(&regs, 0, sizeof regs);
-    regs.pc = walk->regs.pc;
-    regs.valid = walk->regs.valid;
-    regs.reg[arch_native_arch.sp_reg] = walk->regs.sp;
-    for (unsigned slot = 0; slot < arch_native_arch.tracked_count; slot++)
-        regs.reg[arch_native_arch.tracked[slot]] = walk->regs.tracked[slot];
-    return regs;
-}
-
 // Whether a walk that follows is where the rule leads.
 static void compare(const struct qut_rule *rule, enum arch_pc_kind kind, unsigned flags)
 {
     struct runtime_walk walk = walk_at(PC, kind);
-    const struct arch_frame_regs before = all_registers(&walk);
+    const struct arch_frame_regs before = frame_registers(&walk);
     struct arch_frame_regs caller;
     unsigned told = 0;
     CHECK(runtime_rule_eval(&arch_native_arch, rule, &before, read_word, NULL, &caller, NULL) == RUNTIME_EVAL_OK,

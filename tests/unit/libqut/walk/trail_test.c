@@ -10,6 +10,7 @@
 #include "libqut/arch/native.h"
 #include "libqut/runtime/rule_eval.h"
 #include "tests/support/tap.h"
+#include "tests/unit/libqut/walk/frame_registers.h"
 
 enum {
     FRAMES_MAX = 12,
@@ -76,18 +77,6 @@ static bool read_word(void *context, uint64_t address, uint64_t *value)
     return true;
 }
 
-static struct arch_frame_regs registers_of(const struct runtime_walk *walk)
-{
-    struct arch_frame_regs regs;
-    memset(&regs, 0, sizeof regs);
-    regs.pc = walk->regs.pc;
-    regs.valid = walk->regs.valid;
-    regs.reg[arch_native_arch.sp_reg] = walk->regs.sp;
-    for (unsigned slot = 0; slot < arch_native_arch.tracked_count; slot++)
-        regs.reg[arch_native_arch.tracked[slot]] = walk->regs.tracked[slot];
-    return regs;
-}
-
 static const struct qut_rule *rule_at(uintptr_t pc)
 {
     unsigned frame = (unsigned)((pc - PC) / PC_STEP);
@@ -100,7 +89,7 @@ static bool leave(struct runtime_walk *walk)
     const uintptr_t pc = (uintptr_t)walk->regs.pc;
     const bool is_dex = walk->flags & QUT_FRAME_DEX;
     const struct qut_rule *rule = rule_at(pc);
-    struct arch_frame_regs before = registers_of(walk), caller;
+    struct arch_frame_regs before = frame_registers(walk), caller;
     if (noted)
         walk_trail_at(noted, walk);
     walk->end.reason = rule || is_dex ? QUT_END_NOT : QUT_END_NO_ROW;
