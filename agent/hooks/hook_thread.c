@@ -184,7 +184,7 @@ static void begin(const struct start *start)
 static struct start take_over(void *argument)
 {
     struct start start = *(struct start *)argument;
-    agent_real()->free(argument);
+    free(argument);
     if (start.is_agents)
         agent_threads_begin_own();
     else
@@ -210,7 +210,7 @@ static void drop_start(struct start *start)
 {
     if (!start->is_agents)
         atomic_fetch_sub_explicit(&live_count, 1, memory_order_relaxed);
-    agent_real()->free(start);
+    free(start);
 }
 
 static struct start *make_start(const void *function, void *argument)
@@ -220,7 +220,7 @@ static struct start *make_start(const void *function, void *argument)
         agent_wait_no_more();
     if (!is_agents && !agent_is_on_here())
         return NULL;
-    struct start *start = agent_real()->malloc(sizeof *start);
+    struct start *start = malloc(sizeof *start); // our own memory: libc's makes each thread that frees some an arena
     if (start)
         *start =
             (struct start){.argument = argument, .hides_mask = agent_thread.hidden_mask != 0, .is_agents = is_agents};

@@ -132,6 +132,7 @@ static void fill(struct modules_registry *registry, struct modules *modules)
 // A list as it is allocated.
 struct modules_list {
     struct modules_retired retired;
+    bool is_touched;
     struct modules modules;
 };
 
@@ -162,17 +163,32 @@ bool modules_registry_publish(void)
     if (!list)
         return false;
     list->retired = (struct modules_retired){.free = free_list};
+    list->is_touched = false;
     list->modules.count = 0;
     fill(registry, &list->modules);
     // Without it walks look up by themselves. While tables come, each list is soon replaced by one that has more.
     const bool is_brief = registry->stats.pending_count != 0;
     list->modules.shared =
-        RUNTIME_SHARED_IS_POSSIBLE && !is_brief ? os_pages(sizeof *list->modules.shared, true) : NULL;
+        RUNTIME_SHARED_IS_POSSIBLE && !is_brief ? os_pages(sizeof *list->modules.shared, false) : NULL;
     const struct modules_watch *watch = atomic_load_explicit(&modules_registry_watch, memory_order_acquire);
     if (watch)
         watch->publishes();
     replace(registry, list);
     return true;
+}
+
+// Who waits for the list does not wait for pages. Walks that come before them make those that they need.
+void modules_registry_touch(void)
+{
+    struct modules_registry *registry = &modules_registry;
+    os_lock(&registry->lock);
+    struct modules_list *list = registry->list;
+    struct runtime_shared_rules *shared = list && !list->is_touched ? list->modules.shared : NULL;
+    if (shared)
+        list->is_touched = true;
+    os_unlock(&registry->lock);
+    if (shared)
+        os_touch_pages(shared, sizeof *shared);
 }
 
 void modules_registry_unpublish(void)

@@ -96,8 +96,10 @@ enum modules_step modules_registry_step(int *wait_ms)
             step = MODULES_STEP_JIT;
         }
         *wait_ms = sooner(sooner(*wait_ms, ranges_ms), machine_ms);
-        if (step != MODULES_STEP_NOTHING)
+        if (step != MODULES_STEP_NOTHING) {
+            modules_registry_touch();
             modules_registry_reclaim(WALK_PATIENCE_MS);
+        }
     }
     os_unlock(&registry->work);
     return step;

@@ -136,6 +136,8 @@ void modules_registry_end_thread(struct modules_registry *registry, int patience
 // A new list from the records, in place of the old one, which is retired. False: no memory, the old one stays.
 // Under lock.
 bool modules_registry_publish(void);
+// Its pages are made, so that few walks have to. Under work, without lock.
+void modules_registry_touch(void);
 // No list. Under lock.
 void modules_registry_unpublish(void);
 

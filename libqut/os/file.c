@@ -67,7 +67,7 @@ int os_open_file_of(const char *path, uint32_t user_id, uint64_t *size)
 
 static int read_whole(int fd, size_t size, void **pages)
 {
-    void *whole = os_pages(size, false);
+    void *whole = os_pages(size, true); // else each page takes a fault while it is read into
     if (!whole)
         return -ENOMEM;
     if (os_read_at(fd, 0, whole, size) != size) {

@@ -163,6 +163,12 @@ void os_free_pages(void *pages, size_t size)
         munmap(pages, size);
 }
 
+void os_touch_pages(void *pages, size_t size)
+{
+    enum { POPULATE_WRITE = 23 }; // MADV_POPULATE_WRITE: Linux 5.14
+    madvise(pages, size, POPULATE_WRITE);
+}
+
 void *os_reserve(size_t size)
 {
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -52,6 +52,9 @@ void os_set_read_by_memfd(bool by_memfd);
 void *os_pages(size_t size, bool touch);
 void os_free_pages(void *pages, size_t size);
 
+// Makes those be there that are not yet, where the kernel can do that at once.
+void os_touch_pages(void *pages, size_t size);
+
 // Zeroed pages of which each is there once it is touched, and takes no memory before; or NULL.
 void *os_reserve(size_t size);
 // A zeroed page that is zero again in a child after any kind of fork, where the kernel can do that; or NULL.
