@@ -34,7 +34,8 @@ struct collector {
     bool gives_back, is_watched;
     uint64_t *open_seen; // by slot and level: the commit whose open chunk is in the file
     uint64_t open_next_ns, open_interval_ns;
-    uint64_t open_samples; // when open chunks were last looked at
+    uint64_t open_samples;       // when open chunks were last looked at
+    struct trace_memory *memory; // of the end; NULL before
 };
 
 // What could not be written stays where it is, to be tried again.
@@ -300,16 +301,15 @@ static void write_code_names(struct collector *collector)
 
 static int finish(struct collector *collector, enum qut_trace_file_end end, struct base_error *error)
 {
-    struct trace_memory *memory = trace_memory_new();
-    if (!memory)
+    collector->memory = trace_memory_new();
+    if (!collector->memory)
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for the segment");
-    struct image image = trace_image_new(memory);
-    if (trace_image_of_segment(&image, &collector->view, error) != 0) {
-        trace_memory_free(memory);
+    struct image image = trace_image_new(collector->memory);
+    if (trace_image_of_segment(&image, &collector->view, error) != 0)
         return -1;
-    }
     // Else each block would take memory, and give it back. While it goes on there are few, and may be many processes.
-    collector->file.work = base_zstd_room_new();
+    if (!collector->file.work)
+        collector->file.work = base_zstd_room_new();
     // Whatever fails, the rest is tried: smaller things may still have room.
     write_tables(collector);
     write_code_names(collector);
@@ -332,9 +332,12 @@ static int finish(struct collector *collector, enum qut_trace_file_end end, stru
     if (!result->has_trailer)
         note_failure(collector, &failure);
     result->end = (enum qut_trace_file_end)trailer.end;
-    trace_memory_free(memory);
-    if (result->has_trailer && !collector->file.failed_writes)
-        collect_settle(&collector->file, &trailer);
+    if (collector->file.unpacked_bytes > PLAIN_BYTES) { // else there is no hurry
+        trace_memory_free(collector->memory);
+        collector->memory = trace_memory_new();
+    }
+    if (result->has_trailer && !collector->file.failed_writes && collector->memory)
+        collect_settle(&collector->file, &trailer, collector->memory, collector->tables.scratch);
     result->chunk_count = trailer.chunk_count;
     return 0;
 }
@@ -380,6 +383,8 @@ static int run(struct collector *collector, struct base_error *error)
         note_failure(collector, &failure);
     collector->file.plain_bytes = PLAIN_BYTES;
     write_states_now(collector); // so that all that follows can be read
+    if (collector->options->prepares_end)
+        collect_trace_file_prepare(&collector->file, &collector->view.header, sizeof collector->view.header);
     if (collector->options->follow) {
         do {
             tell_writer(collector, base_clock_now_ns());
@@ -397,16 +402,8 @@ static int run(struct collector *collector, struct base_error *error)
 static int prepare(struct collector *collector, struct base_error *error)
 {
     const struct collect_options *options = collector->options;
-    bool is_stream = collector->view.header.mode == QUT_TRACE_STREAM;
-    if (options->follow) {
-        struct trace_segment_view writable;
-        if (trace_segment_map(&writable, options->segment_fd, true, error) != 0)
-            return -1;
-        trace_segment_unmap(&collector->view);
-        collector->view = writable;
-        collector->gives_back = is_stream;
-        collector->is_watched = true;
-    }
+    collector->gives_back = options->follow && collector->view.header.mode == QUT_TRACE_STREAM;
+    collector->is_watched = options->follow;
     collector->seen = calloc(collector->view.chunk_count + 1, sizeof *collector->seen);
     collector->open_seen =
         calloc((size_t)collector->view.thread_count * QUT_TRACE_LEVELS + 1, sizeof *collector->open_seen);
@@ -423,13 +420,15 @@ int collect(const struct collect_options *options, struct collect_result *result
 {
     struct collector collector = {.options = options, .result = result, .code_names = {.options = options}};
     *result = (struct collect_result){0};
-    if (trace_segment_map(&collector.view, options->segment_fd, false, error) != 0)
-        return -1;
-    int status = prepare(&collector, error) == 0 ? run(&collector, error) : -1;
+    int status = trace_segment_map(&collector.view, options->segment_fd, options->follow, error);
+    status = status == 0 && prepare(&collector, error) == 0 ? run(&collector, error) : -1;
     result->node_count = collector.tables.node_count;
     result->file_bytes = collector.file.bytes;
     result->unpacked_bytes = collector.file.unpacked_bytes;
     result->failed_writes = collector.file.failed_writes;
+    if (options->ended)
+        options->ended(options->ended_context, status);
+    trace_memory_free(collector.memory);
     collect_file_tables_free(&collector.tables);
     collect_code_names_free(&collector.code_names);
     collect_trace_file_free(&collector.file);

@@ -46,6 +46,11 @@ struct collect_options {
     // until collect() is back. NULL: none.
     const struct trace_note *(*notes)(void *context, size_t *count);
     void *notes_context;
+    // When all is in the file and *result, with what collect() is about to return: what is left to be done then is to
+    // give back memory, for which nobody needs to wait. NULL: not told.
+    void (*ended)(void *context, int status);
+    void *ended_context;
+    bool prepares_end; // what the end takes is made ready while the process runs: memory, for time at the end
     // What the process calls the code at an address that is in no module; false: it does not say. Asked in the thread
     // that collects, soon after the address was first sampled, and not before since_ns. NULL: nobody knows.
     bool (*name_code)(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code);

@@ -13,35 +13,43 @@ enum { HEAD_BYTES = 8 }; // before modules and strings: where they belong
 enum { CODE_NAMES_AT_ONCE = 64, CODE_STRING_BYTES_MAX = sizeof(((struct collect_code *)0)->name) + 8 };
 enum { LEVELS_TEXT_BYTES = COLLECT_LEVELS_MAX * 33 + 1, PIECE_BYTES = 256 << 10 };
 
+// One piece for all: each by itself would be a mapping to be made, touched and given back, of which a short recording
+// uses next to nothing.
 int collect_file_tables_begin(struct file_tables *tables, struct trace_file *file,
                               const struct trace_segment_view *view, struct code_names *code_names,
                               struct base_error *error)
 {
+    enum { ALIGN = 64 };
     *tables = (struct file_tables){.file = file, .view = view, .code_names = code_names};
-    tables->modules = calloc(view->module_capacity + 1, sizeof *tables->modules);
-    tables->strings = calloc(view->string_bytes + 1, 1);
-    tables->raw = calloc(view->raw_count, sizeof *tables->raw);
-    tables->nodes = calloc(view->node_count, sizeof *tables->nodes);
-    tables->threads = calloc(view->thread_count, sizeof *tables->threads);
-    tables->scratch = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX);
-    tables->indices = malloc(COLUMNS_COUNT_MAX * sizeof *tables->indices);
-    tables->words = malloc(COLUMNS_COUNT_MAX * sizeof *tables->words);
-    if (tables->modules && tables->strings && tables->raw && tables->nodes && tables->threads && tables->scratch &&
-        tables->indices && tables->words)
-        return 0;
-    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a copy of the segment's tables");
+    const struct {
+        void *place;
+        size_t bytes;
+    } parts[] = {
+        {&tables->threads, view->thread_count * sizeof *tables->threads},
+        {&tables->modules, (view->module_capacity + 1) * sizeof *tables->modules},
+        {&tables->strings, view->string_bytes + 1},
+        {&tables->raw, view->raw_count * sizeof *tables->raw},
+        {&tables->nodes, view->node_count * sizeof *tables->nodes},
+        {&tables->indices, COLUMNS_COUNT_MAX * sizeof *tables->indices},
+        {&tables->words, COLUMNS_COUNT_MAX * sizeof *tables->words},
+        {&tables->scratch, QUT_TRACE_FILE_BLOCK_BYTES_MAX},
+    };
+    size_t all = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        all += (parts[i].bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    uint8_t *at = tables->room = calloc(1, all);
+    if (!at)
+        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "no memory for a copy of the segment's tables");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        memcpy(parts[i].place, &at, sizeof at);
+        at += (parts[i].bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    }
+    return 0;
 }
 
 void collect_file_tables_free(struct file_tables *tables)
 {
-    free(tables->modules);
-    free(tables->strings);
-    free(tables->raw);
-    free(tables->nodes);
-    free(tables->threads);
-    free(tables->scratch);
-    free(tables->indices);
-    free(tables->words);
+    free(tables->room);
 }
 
 static int write_columns(struct file_tables *tables, enum qut_trace_file_type type, size_t count, uint64_t *shadow,

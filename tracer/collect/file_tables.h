@@ -11,6 +11,7 @@
 struct file_tables {
     struct trace_file *file;
     const struct trace_segment_view *view;
+    void *room;                    // of all tables
     char *texts;                   // while places in code are written
     struct code_names *code_names; // told of each raw pc that comes into the file
     struct qut_trace_module *modules;

@@ -161,6 +161,17 @@ int collect_trace_file_end(struct trace_file *file, struct qut_trace_file_traile
     return write_all(file, bytes, sizeof bytes, error);
 }
 
+void collect_trace_file_prepare(struct trace_file *file, const void *contents, size_t size)
+{
+    const struct base_bytes bytes = {contents, size};
+    size_t packed_bytes;
+    struct base_error error;
+    file->work = base_zstd_room_new();
+    if (file->work && need_buffer(file, base_zstd_bound(size), &error) == 0)
+        base_zstd_pack_in(file->work, bytes, TRACE_FILE_LEVEL_SHORT, file->buffer, file->buffer_bytes, &packed_bytes,
+                          NULL);
+}
+
 void collect_trace_file_free(struct trace_file *file)
 {
     free(file->buffer);

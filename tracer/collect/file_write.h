@@ -13,6 +13,8 @@
 
 struct base_zstd_room;
 
+enum { TRACE_FILE_LEVEL_SHORT = 5 }; // of zstd, for what is short: 9 packs it no better, in twice the time
+
 struct trace_file {
     int fd;
     uint64_t begin; // where it begins in its file, behind other traces
@@ -43,6 +45,8 @@ int collect_trace_file_pieces(struct trace_file *file, enum qut_trace_file_type 
                               size_t count, uint32_t sample_count, struct base_error *error);
 // Counts of what was written are filled in here.
 int collect_trace_file_end(struct trace_file *file, struct qut_trace_file_trailer *trailer, struct base_error *error);
+// Makes the room for packing, and has packed something like that once: the next time takes a fraction.
+void collect_trace_file_prepare(struct trace_file *file, const void *contents, size_t size);
 void collect_trace_file_free(struct trace_file *file);
 
 #endif

@@ -195,7 +195,7 @@ static bool write_planes(struct settler *settler, struct chunk_planes *planes)
 
 static bool write_chunks(struct settler *settler)
 {
-    struct chunk_planes *planes = malloc(sizeof *planes);
+    struct chunk_planes *planes = trace_memory_take(settler->image.memory, 1, sizeof *planes);
     bool is_good = planes;
     if (planes)
         begin_planes(planes);
@@ -208,7 +208,6 @@ static bool write_chunks(struct settler *settler)
             begin_planes(planes);
         }
     }
-    free(planes);
     return is_good;
 }
 
@@ -244,7 +243,7 @@ static bool write_new(struct settler *settler, struct trace_file *old, uint64_t 
     if (collect_trace_file_begin_at(&settler->file, old->fd, old->begin + old->bytes, old->bytes, &image->header,
                                     begin_ns, &settler->error) != 0)
         return false;
-    settler->file.level = LEVEL_SETTLED;
+    settler->file.level = old->unpacked_bytes > old->plain_bytes ? LEVEL_SETTLED : TRACE_FILE_LEVEL_SHORT;
     settler->file.work = old->work;
     old->work = NULL;
     if (!write_segment(settler) ||
@@ -301,19 +300,15 @@ static bool read_whole(const struct trace_file *file, uint8_t *bytes)
     return true;
 }
 
-void collect_settle(struct trace_file *file, struct qut_trace_file_trailer *trailer)
+void collect_settle(struct trace_file *file, struct qut_trace_file_trailer *trailer, struct trace_memory *memory,
+                    uint8_t *scratch)
 {
     if (file->unpacked_bytes > unpacked_bytes_most)
         return;
-    struct settler settler = {.contents = malloc(QUT_TRACE_FILE_BLOCK_BYTES_MAX)};
-    struct trace_memory *memory = trace_memory_new();
+    struct settler settler = {.image = trace_image_new(memory), .contents = scratch};
     uint8_t *bytes = malloc((size_t)file->bytes);
-    if (settler.contents && memory && bytes && read_whole(file, bytes)) {
-        settler.image = trace_image_new(memory);
+    if (bytes && read_whole(file, bytes))
         settle(&settler, file, bytes, trailer);
-    }
     free(bytes);
     collect_trace_file_free(&settler.file);
-    trace_memory_free(memory);
-    free(settler.contents);
 }

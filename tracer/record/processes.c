@@ -251,10 +251,12 @@ void recorder_reap(struct recorder *recorder)
 {
     for (struct process *process = recorder->processes; process; process = process->next) {
         // Acquire: its results are seen.
-        if (process->finished_fd < 0 || !atomic_load_explicit(&process->is_finished, memory_order_acquire))
+        if (process->is_joined || !atomic_load_explicit(&process->is_finished, memory_order_acquire))
             continue;
-        record_process_join(process);
-        process->finished_fd = -1;
+        record_process_try_join(process);
+        if (process->is_noted)
+            continue;
+        process->is_noted = true;
         recorder->live_count--;
         note_process(recorder, process);
         // One that closed its trace may live on: nothing more is expected of it.
@@ -375,6 +377,7 @@ void recorder_finish(struct recorder *recorder)
         result->file_bytes = (uint64_t)status.st_size;
     for (struct process *process = recorder->processes, *next; process; process = next) {
         next = process->next;
+        record_process_join(process);
         free(process);
     }
     recorder->processes = recorder->last = NULL;

@@ -95,6 +95,20 @@ static void note_progress(void *context, uint64_t chunk_count, uint64_t file_byt
     atomic_store_explicit(&process->file_bytes, file_bytes, memory_order_relaxed);
 }
 
+// As struct collect_options.ended.
+static void tell_finished(void *context, int status)
+{
+    struct process *process = context;
+    process->status = status;
+    record_counts_of(&process->view, &process->counts);
+    atomic_store_explicit(&process->file_bytes, process->result.file_bytes, memory_order_relaxed);
+    if (!process->is_first && close(process->file_fd) != 0 && process->status == 0)
+        process->status = base_fail(&process->error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
+    // Release: a thread that sees it sees the results.
+    atomic_store_explicit(&process->is_finished, true, memory_order_release);
+    record_loop_event_set(process->finished_fd);
+}
+
 static void *run(void *context)
 {
     struct process *process = context;
@@ -108,20 +122,16 @@ static void *run(void *context)
                                             .progress_context = process,
                                             .notes = make_notes,
                                             .notes_context = process,
+                                            .ended = tell_finished,
+                                            .ended_context = process,
+                                            .prepares_end = process->is_first,
                                             .name_code = collect_name_made_code,
                                             .name_past_code = collect_name_past_code,
                                             .levels_of_code = collect_levels_of_made_code,
                                             .name_context = &process->made_code};
     process->made_code = (struct made_code){.pid = process->pid};
-    process->status = collect(&options, &process->result, &process->error);
+    collect(&options, &process->result, &process->error);
     collect_made_code_close(&process->made_code);
-    record_counts_of(&process->view, &process->counts);
-    atomic_store_explicit(&process->file_bytes, process->result.file_bytes, memory_order_relaxed);
-    if (!process->is_first && close(process->file_fd) != 0 && process->status == 0)
-        process->status = base_fail(&process->error, BASE_ERR_IO, "", 0, "%s", strerror(errno));
-    // Release: a thread that sees it sees the results.
-    atomic_store_explicit(&process->is_finished, true, memory_order_release);
-    record_loop_event_set(process->finished_fd);
     return NULL;
 }
 
@@ -195,13 +205,27 @@ bool record_process_counts_now(struct process *process, struct record_counts *co
            record_counts_of(&process->view, counts);
 }
 
-void record_process_join(struct process *process)
+static void let_go(struct process *process)
 {
-    pthread_join(process->thread, NULL);
     trace_segment_unmap(&process->view);
     close(process->segment_fd);
     close(process->end_fd);
     close(process->stop_fd);
     pthread_cond_destroy(&process->changed);
     pthread_mutex_destroy(&process->mutex);
+    process->is_joined = true;
+}
+
+void record_process_try_join(struct process *process)
+{
+    if (!process->is_joined && pthread_tryjoin_np(process->thread, NULL) == 0)
+        let_go(process);
+}
+
+void record_process_join(struct process *process)
+{
+    if (process->is_joined)
+        return;
+    pthread_join(process->thread, NULL);
+    let_go(process);
 }

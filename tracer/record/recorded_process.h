@@ -10,8 +10,8 @@
 
 #include "formats/qut_agent.h"
 #include "tracer/collect/collect.h"
-#include "tracer/record/loop.h"
 #include "tracer/collect/made_code.h"
+#include "tracer/record/loop.h"
 #include "tracer/record/writer_counts.h"
 
 enum { PROCESS_NOTES_MAX = 24 };
@@ -30,6 +30,7 @@ struct process {
     struct loop_source watched; // its pidfd; context: the process
     bool is_first;              // its file is FILE itself
     bool is_live;               // as in struct collect_options
+    bool is_noted, is_joined;   // what it came to is in the result; its thread is gone
     char part_path[PATH_MAX + 64];
     char command[64]; // its name, for people
     void *owner;
@@ -64,7 +65,9 @@ void record_process_tell_end(struct process *process, enum process_end end);
 void record_process_add(struct process *process, const struct agent_channel_counts *counts);
 // As it is now; false: it is finished, see process->counts.
 bool record_process_counts_now(struct process *process, struct record_counts *counts);
-// Waits for the collector, and lets go of all but *process itself.
+// When it is finished, lets go of all but *process itself, once: as soon as the collector's thread has ended, which it
+// does soon; or waits for it.
+void record_process_try_join(struct process *process);
 void record_process_join(struct process *process);
 
 #endif

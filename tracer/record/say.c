@@ -78,7 +78,7 @@ void recorder_show(struct recorder *recorder, size_t done, size_t all)
     status.table = waited_for.name;
     for (struct process *process = recorder->processes; process && !all; process = process->next) {
         struct record_counts now;
-        if (process->finished_fd < 0 || !record_process_counts_now(process, &now))
+        if (process->is_noted || !record_process_counts_now(process, &now))
             continue;
         record_counts_add(&status.counts, &now);
         status.threads_now += now.threads_live;

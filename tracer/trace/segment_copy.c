@@ -60,7 +60,8 @@ struct arena {
 
 static uint8_t *arena_room(struct arena *arena)
 {
-    enum { PIECE_BYTES_LEAST = 64 << 10, PIECE_BYTES_MOST = 4 << 20 };
+    // The least is so large that it is a mapping, of which what is not used is not touched.
+    enum { PIECE_BYTES_LEAST = 256 << 10, PIECE_BYTES_MOST = 4 << 20 };
     if (arena->left < QUT_TRACE_CHUNK_BYTES) {
         size_t bytes = arena->piece_bytes ? 2 * arena->piece_bytes : PIECE_BYTES_LEAST;
         arena->piece_bytes = bytes < PIECE_BYTES_MOST ? bytes : PIECE_BYTES_MOST;
