@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file_io_inline.h"
+#include "libqut/arch/arch.h"
 #include "qutc/include/qutc/provide.h"
 #include "tracer/record/tables_ahead.h"
 
@@ -386,6 +387,26 @@ static void put(struct tables *tables, struct tables_job *job)
     }
     need_worker(tables);
     need_worker(tables); // what is asked for, and what is ahead
+}
+
+void record_tables_expect(struct tables *tables, const struct program *program)
+{
+    struct agent_channel_table asked = {.build_id_bytes = program->build_id_bytes};
+    // Where there are servers, they are asked first, which is done for those who wait.
+    if (tables->take || !program->build_id_bytes || strlen(program->image) >= sizeof asked.path ||
+        !record_table_is_missing(tables->cache_directory, arch_by_id((enum qut_arch_id)program->arch)->name,
+                                 program->build_id, program->build_id_bytes))
+        return;
+    memcpy(asked.build_id, program->build_id, program->build_id_bytes);
+    strcpy(asked.path, program->image);
+    struct tables_job *job = new_job(&asked, 0, geteuid());
+    if (!job)
+        return;
+    pthread_mutex_lock(&tables->mutex);
+    job->next = tables->ahead;
+    tables->ahead = job;
+    need_worker(tables);
+    pthread_mutex_unlock(&tables->mutex);
 }
 
 void record_tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,

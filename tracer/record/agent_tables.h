@@ -9,6 +9,7 @@
 
 #include <qut/compiler.h>
 
+#include "tracer/record/command_file.h"
 #include "tracer/record/server.h"
 
 enum { TABLES_WORKERS = 2, TABLES_KEPT_MAX = 1024, TABLES_WAITING_MAX = 256 };
@@ -54,6 +55,9 @@ int record_tables_begin(struct tables *tables, const char *cache_directory, qut_
 // Waits for what is being made, but not for long. Returns false where something still is: then *tables must stay, as
 // long as the process does.
 bool record_tables_end(struct tables *tables);
+// A program that begins now will ask for its table, which mostly is the largest. Where the cache has none, it is made
+// from now on: until the agent in the program asks for it, and for others, a processor has nothing to do.
+void record_tables_expect(struct tables *tables, const struct program *program);
 // As struct server_events.table.
 void record_tables_ask(struct tables *tables, const struct agent_channel_table *table, const struct server_peer *peer,
                        int memory_fd, int client_fd);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "qutc/input/elf_file.h"
+#include "qutc/input/identity.h"
 
 // ---- finding it
 
@@ -96,6 +97,15 @@ static void take_interpreter(struct program *program, const struct input_elf *el
     }
 }
 
+static void take_build_id(struct program *program, const struct input_elf *elf)
+{
+    const struct base_bytes id = input_build_id(elf);
+    if (id.size > sizeof program->build_id)
+        return;
+    program->build_id_bytes = (uint32_t)id.size;
+    memcpy(program->build_id, id.data, id.size);
+}
+
 static void look_inside(struct program *program)
 {
     struct input_file_map map;
@@ -107,6 +117,7 @@ static void look_inside(struct program *program)
         program->is_64 = elf.is_64;
         program->arch = elf.arch->id;
         take_interpreter(program, &elf);
+        take_build_id(program, &elf);
         input_elf_free(&elf);
     }
     input_file_map_close(&map);

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -15,9 +16,11 @@ struct program {
     char image[PATH_MAX];       // what the kernel loads then: of a script, its interpreter
     char interpreter[PATH_MAX]; // the loader that image asks for; "": it is static
     bool is_64;
-    bool is_known;      // an ELF file of a machine that we know
-    bool is_privileged; // set-user-id, set-group-id or with capabilities: nothing is preloaded into it
-    unsigned arch;      // enum arch
+    bool is_known;           // an ELF file of a machine that we know
+    bool is_privileged;      // set-user-id, set-group-id or with capabilities: nothing is preloaded into it
+    unsigned arch;           // enum arch
+    uint32_t build_id_bytes; // 0: it has none, or one that is too long
+    uint8_t build_id[64];
 };
 
 // Finds it as execvp does. 0; or one of the statuses above, *error says why.

@@ -215,6 +215,7 @@ static int start_command(struct recorder *recorder, struct base_error *error)
     recorder->command.fd = launched.process_fd < 0 ? record_loop_event() : launched.process_fd;
     record_loop_add(&recorder->loop, &recorder->command, NULL);
     begin_time(recorder);
+    record_tables_expect(&recorder->tables, recorder->options->program);
     return 0;
 }
 

@@ -21,15 +21,16 @@ struct file {
     uint8_t build_id[sizeof(((struct agent_channel_table *)0)->build_id)];
 };
 
-static bool is_cached(const char *directory, const struct arch *arch, const struct file *file)
+bool record_table_is_missing(const char *cache_directory, const char *arch_name, const uint8_t *build_id,
+                             uint32_t build_id_bytes)
 {
     char *path = NULL;
-    if (!directory ||
-        qutc_cache_path_named(directory, arch->name, file->build_id, file->build_id_bytes, &path, NULL) != 0)
-        return false;
+    if (!cache_directory ||
+        qutc_cache_path_named(cache_directory, arch_name, build_id, build_id_bytes, &path, NULL) != 0)
+        return true;
     const bool is_there = access(path, R_OK) == 0;
     free(path);
-    return is_there;
+    return !is_there;
 }
 
 // False: it has no identity, or its table is there.
@@ -49,7 +50,7 @@ static bool is_missing(const char *directory, const struct input *input, struct 
         if (build_id.size && build_id.size <= sizeof file->build_id) {
             file->build_id_bytes = (uint32_t)build_id.size;
             memcpy(file->build_id, build_id.data, build_id.size);
-            is = !is_cached(directory, elf.arch, file);
+            is = record_table_is_missing(directory, elf.arch->name, file->build_id, file->build_id_bytes);
         }
         input_elf_free(&elf);
     }
