@@ -89,6 +89,19 @@ BASE_DEFINE_READ(base_read_u32, uint32_t)
 BASE_DEFINE_READ(base_read_u64, uint64_t)
 #undef BASE_DEFINE_READ
 
+// The next four bytes, which stay to be read; those past the end are 0xff.
+static inline uint32_t base_peek_u32(const struct base_cursor *c)
+{
+    uint32_t value = UINT32_MAX;
+    const size_t left = base_cursor_left(c);
+    if (left >= sizeof value)
+        memcpy(&value, c->at, sizeof value);
+    else
+        for (size_t i = left; i > 0; i--)
+            value = value << 8 | c->at[i - 1];
+    return value;
+}
+
 // An unsigned number of 1, 2, 4 or 8 bytes.
 static inline uint64_t base_read_uint(struct base_cursor *c, unsigned size)
 {

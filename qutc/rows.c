@@ -6,7 +6,7 @@
 
 #include "qutc/cfi/art.h"
 #include "qutc/cfi/exidx.h"
-#include "qutc/cfi/frame_rows.h"
+#include "qutc/cfi/frame_program.h"
 #include "qutc/cfi/plt.h"
 #include "qutc/code/fill.h"
 #include "qutc/code/mend.h"

@@ -1,378 +1,311 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qutc/cfi/frame_program.h"
 
-#include <stdlib.h>
+#include <limits.h>
 
 #include "base/encoded_pointer_inline.h"
 #include "qutc/cfi/dwarf_constants.h"
-#include "qutc/cfi/op_shape_inline.h"
 #include "qutc/cfi/state.h"
-
-enum {
-    REGISTER_STEP_BITS = 11,
-    RULE_STEP_BITS = 11,
-    STEP_BYTES_MAX = 3,
-    // Refused states, interned right after the hole: a program ends in them.
-    BAD_PROGRAM = 1,
-    STATE_DEPTH = 2,
-};
-
-// One remembered step of the automaton.
-struct cfi_register_step {
-    uint64_t key; // registers id, class of the CIE, instruction bytes; 0: empty entry
-    uint32_t to;
-};
-
-// The rule of a row.
-struct cfi_rule_step {
-    uint64_t cfa_low;
-    uint32_t registers; // id + 1; 0: empty entry
-    uint32_t rule_id;
-};
-static_assert(sizeof(struct cfi_rule_step) == 16, "the hot part of them fits a first-level cache");
-
-// What is known at one location: two words of the machine. The loop below writes an offset and reads the whole in every
-// row, which through memory would stall, and by halves, as compilers like to keep them, would cost a tenth of the loop.
-struct point {
-    uint64_t cfa_low; // how, reg, reg2, shift; offset_bytes in the upper half
-    uint64_t rest;    // the registers' id; the CFA's add_bytes in the upper half
-};
-
-static inline uint32_t registers_of(struct point point)
-{
-    return (uint32_t)point.rest;
-}
-
-static inline struct point with_registers(struct point point, uint32_t registers)
-{
-    point.rest = (point.rest & ~(uint64_t)UINT32_MAX) | registers;
-    return point;
-}
-
-static inline struct qut_cfa cfa_of(struct point point)
-{
-    struct qut_cfa cfa;
-    const uint32_t add_bytes = (uint32_t)(point.rest >> 32);
-    memcpy(&cfa, &point.cfa_low, 8);
-    memcpy(&cfa.add_bytes, &add_bytes, 4);
-    return cfa;
-}
-
-static inline struct point with_cfa(struct point point, const struct qut_cfa *cfa)
-{
-    uint32_t add_bytes;
-    memcpy(&point.cfa_low, cfa, 8);
-    memcpy(&add_bytes, &cfa->add_bytes, 4);
-    point.rest = (uint64_t)add_bytes << 32 | registers_of(point);
-    return point;
-}
-
-static uint32_t refused(struct cfi_program_runner *runner, enum qut_refusal reason)
-{
-    struct qut_rule rule = cfi_rule_refused(reason);
-    return cfi_rule_set_intern(&runner->registers, &rule);
-}
 
 int cfi_program_runner_init(struct cfi_program_runner *runner, const struct arch *arch, struct cfi_rule_set *rules,
                             struct base_error *error)
 {
-    *runner = (struct cfi_program_runner){.arch = arch, .rules = rules};
-    if (cfi_rule_set_init(&runner->registers, error) != 0)
-        return -1;
-    runner->register_steps = calloc((size_t)1 << REGISTER_STEP_BITS, sizeof *runner->register_steps);
-    runner->rule_steps = calloc((size_t)1 << RULE_STEP_BITS, sizeof *runner->rule_steps);
-    if (runner->register_steps && runner->rule_steps && refused(runner, QUT_REFUSED_BAD_PROGRAM) == BAD_PROGRAM &&
-        refused(runner, QUT_REFUSED_STATE_DEPTH) == STATE_DEPTH)
-        return 0;
-    cfi_program_runner_free(runner);
-    return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "frame programs");
+    runner->row_count = 0;
+    return cfi_forms_init(&runner->forms, arch, rules, error);
 }
 
 void cfi_program_runner_free(struct cfi_program_runner *runner)
 {
-    cfi_rule_set_free(&runner->registers);
-    free(runner->register_steps);
-    free(runner->rule_steps);
-    *runner = (struct cfi_program_runner){0};
-}
-
-// The registers after one instruction, by interpretation.
-static uint32_t interpret(struct cfi_program_runner *runner, const struct cfi_cie *cie, uint32_t from,
-                          struct base_bytes instruction)
-{
-    struct qut_rule state = runner->registers.rules[from];
-    struct base_cursor c = base_cursor(instruction);
-    if (!cfi_state_apply(&state, &runner->registers.rules[cie->initial_registers], runner->arch, cie, &c))
-        return BAD_PROGRAM;
-    return cfi_rule_set_intern(&runner->registers, &state);
-}
-
-// The same, remembered. The key is exact: an instruction's bytes say by themselves where they end.
-static inline uint32_t register_step(struct cfi_program_runner *runner, const struct cfi_cie *cie, uint32_t from,
-                                     struct base_bytes instruction)
-{
-    if (instruction.size > STEP_BYTES_MAX || cie->class == CFI_CIE_CLASS_NONE)
-        return interpret(runner, cie, from, instruction);
-    uint32_t bytes = instruction.data[0];
-    if (instruction.size > 1)
-        bytes |= (uint32_t)instruction.data[1] << 8;
-    if (instruction.size > 2)
-        bytes |= (uint32_t)instruction.data[2] << 16;
-    uint64_t key = (uint64_t)from << 32 | cie->class << 24 | bytes;
-    struct cfi_register_step *step = &runner->register_steps[key * 0x9e3779b97f4a7c15u >> (64 - REGISTER_STEP_BITS)];
-    if (step->key == key)
-        return step->to;
-    uint32_t to = interpret(runner, cie, from, instruction);
-    if (to != CFI_RULE_NO_MEMORY)
-        *step = (struct cfi_register_step){key, to};
-    return to;
-}
-
-static uint32_t make_rule(struct cfi_program_runner *runner, struct point point)
-{
-    struct qut_rule state = runner->registers.rules[registers_of(point)];
-    if (state.kind == QUT_RULE_FRAME)
-        state.cfa = cfa_of(point);
-    struct qut_rule rule = cfi_state_rule(&state, runner->arch);
-    return cfi_rule_set_intern(runner->rules, &rule);
-}
-
-static inline uint32_t rule_step(struct cfi_program_runner *runner, struct point point)
-{
-    const uint32_t registers = registers_of(point);
-    if (point.rest >> 32) // *(reg + offset) + k, or a PLT's: rare
-        return make_rule(runner, point);
-    uint64_t hash = (point.cfa_low + ((uint64_t)registers << 7)) * 0x9e3779b97f4a7c15u;
-    struct cfi_rule_step *step = &runner->rule_steps[hash >> (64 - RULE_STEP_BITS)];
-    if (step->cfa_low == point.cfa_low && step->registers == registers + 1)
-        return step->rule_id;
-    uint32_t rule_id = make_rule(runner, point);
-    if (rule_id != CFI_RULE_NO_MEMORY)
-        *step = (struct cfi_rule_step){point.cfa_low, registers + 1, rule_id};
-    return rule_id;
-}
-
-// A linker leaves one CIE per object file or personality; those that mean the same share their steps.
-static uint32_t class_of(struct cfi_program_runner *runner, const struct cfi_cie *cie)
-{
-    for (uint32_t i = 0; i < runner->class_count; i++) {
-        const struct cfi_cie *other = &runner->classes[i];
-        if (other->initial_registers == cie->initial_registers && other->data_align == cie->data_align &&
-            other->ra_column == cie->ra_column)
-            return i;
-    }
-    if (runner->class_count == CFI_CIE_CLASSES_MAX)
-        return CFI_CIE_CLASS_NONE;
-    runner->classes[runner->class_count] = *cie;
-    return runner->class_count++;
-}
-
-static int run_cie(struct cfi_program_runner *runner, struct cfi_cie *cie, struct base_error *error)
-{
-    struct qut_rule state = cfi_state_start(runner->arch, cie);
-    struct base_cursor c = base_cursor(cie->program);
-    // A column that is sp or a tracked register as well would get one rule for two questions. No producer does that.
-    bool ambiguous = cie->ra_column == runner->arch->sp_reg || arch_slot(runner->arch, cie->ra_column) >= 0;
-    cie->initial_registers = BAD_PROGRAM;
-    if (!ambiguous && cfi_state_apply(&state, NULL, runner->arch, cie, &c)) {
-        cie->initial_cfa = state.cfa;
-        state.cfa = (struct qut_cfa){0};
-        cie->initial_registers = cfi_rule_set_intern(&runner->registers, &state);
-    }
-    if (cie->initial_registers == CFI_RULE_NO_MEMORY)
-        return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "frame programs");
-    cie->has_initial_state = true;
-    cie->class = class_of(runner, cie);
-    return 0;
+    cfi_forms_free(&runner->forms);
 }
 
 // One run of one FDE's program.
 struct run {
-    struct cfi_program_runner *runner;
+    struct cfi_forms *forms;
     const struct cfi_cie *cie;
     const struct cfi_fde *fde;
     uint64_t text_start;
     uint32_t depth;
-    struct point remembered[CFI_REMEMBER_DEPTH_MAX];
+    struct cfi_point remembered[CFI_REMEMBER_DEPTH_MAX];
 };
 
-// Neither refused nor out of memory: the ids up to STATE_DEPTH, and the last one.
-static inline bool is_sound(struct point point)
+// How far it is: a value, so that the loop can keep it in registers.
+struct progress {
+    struct base_cursor c;
+    struct cfi_point now;
+    uint64_t row_rel; // from where on that holds
+    struct cfi_row_writer out;
+    uint64_t row_count;
+};
+
+// ---- usual instructions
+
+// Nearly all instructions are these, in their short forms; four of five are the first two.
+enum {
+    PAIR = CFA_ADVANCE_LOC | CFA_DEF_CFA_OFFSET << 8, // an advance, and a near offset of the CFA from there on
+    PAIR_BITS = 0xffc0,
+    PAIR_OPERAND_AT = 16,
+    PAIR_BYTES = 3,
+    SAVE = CFA_OFFSET, // of a register
+    SAVE_BITS = 0x80c0,
+    SAVE_BYTES = 2,
+    DELTA_BITS = 0x3f,
+    LEB_BITS = 0x7f,
+};
+
+// How many bytes an advance takes, and how far it goes; 0 bytes: it is none of these.
+static inline unsigned peek_advance(uint32_t ahead, uint64_t *delta)
 {
-    return registers_of(point) + 1 > STATE_DEPTH + 1;
+    if ((ahead & ~(uint32_t)DELTA_BITS & UINT8_MAX) == CFA_ADVANCE_LOC) {
+        *delta = ahead & DELTA_BITS;
+        return 1;
+    }
+    const bool has_two = (ahead & UINT8_MAX) == CFA_ADVANCE_LOC2;
+    *delta = ahead >> 8 & (has_two ? UINT16_MAX : UINT8_MAX);
+    return has_two ? 3 : (ahead & UINT8_MAX) == CFA_ADVANCE_LOC1 ? 2 : 0;
 }
 
-static inline struct point malformed(struct point point)
+// The same of an offset of the CFA.
+static inline unsigned peek_offset(uint32_t ahead, int32_t *offset_bytes)
 {
-    return with_registers(point, BAD_PROGRAM);
+    const bool has_two = ahead >> 8 & (LEB_BITS + 1);
+    const uint32_t high = has_two ? (ahead >> 16 & LEB_BITS) << 7 : 0;
+    *offset_bytes = (int32_t)((ahead >> 8 & LEB_BITS) | high);
+    if ((ahead & UINT8_MAX) != CFA_DEF_CFA_OFFSET || (has_two && ahead >> 16 & (LEB_BITS + 1)))
+        return 0;
+    return has_two ? 3 : 2;
 }
 
-// DW_CFA_set_loc: the new location, or `from` where it is no sane one.
-static uint64_t read_set_loc(const struct run *run, uint64_t from, struct base_cursor *c)
+static inline bool is_state(uint8_t op)
+{
+    return op == CFA_REMEMBER_STATE || op == CFA_RESTORE_STATE;
+}
+
+static inline struct cfi_point remember_or_restore(struct run *run, struct cfi_point now, uint8_t op)
+{
+    if (op == CFA_REMEMBER_STATE && run->depth < CFI_REMEMBER_DEPTH_MAX)
+        run->remembered[run->depth++] = now;
+    else if (op == CFA_RESTORE_STATE && run->depth)
+        now = run->remembered[--run->depth];
+    else
+        now.form = CFI_FORM_STATE_DEPTH;
+    return now;
+}
+
+// Goes on as long as the instructions are usual and what they lead to is known: in registers, without a call.
+static inline void run_usual(struct run *run, struct progress *progress)
+{
+    const struct cfi_forms *forms = run->forms;
+    const uint32_t *near_ids = forms->near.items->ids;
+    const unsigned word_log2 = forms->word_log2;
+    const uint32_t far_bits = ~((uint32_t)CFI_NEAR_NONE << word_log2) & UINT8_MAX;
+    const uint32_t pair_bits = PAIR_BITS | far_bits << PAIR_OPERAND_AT;
+    const uint64_t align = run->cie->code_align <= UINT32_MAX ? run->cie->code_align : 0; // 0: not here
+    const uint64_t end_rel = run->fde->end_rel;
+    struct base_cursor c = progress->c;
+    struct cfi_row_writer out = progress->out;
+    struct cfi_point now = progress->now;
+    uint32_t words = cfi_point_near_words(forms, now);
+    uint64_t room = end_rel - progress->row_rel, moves = 0;
+    while (base_cursor_left(&c)) {
+        const uint32_t ahead = base_peek_u32(&c);
+        if ((ahead & pair_bits) == PAIR) {
+            const uint64_t distance = (ahead & DELTA_BITS) * align;
+            const uint32_t rule_id = near_ids[(size_t)now.form * (CFI_NEAR_NONE + 1) + words];
+            if (rule_id && distance - 1 < room - 1) { // nor nothing
+                cfi_row_writer_put(&out, (uint32_t)(end_rel - room), rule_id);
+                room -= distance;
+                now.offset_bytes = ahead >> PAIR_OPERAND_AT & LEB_BITS;
+                words = (uint32_t)now.offset_bytes >> word_log2;
+                moves++;
+                c.at += PAIR_BYTES;
+                continue;
+            }
+        } else if ((ahead & SAVE_BITS) == SAVE) {
+            const uint64_t key = cfi_step_key(run->cie, now.form, ahead & UINT16_MAX);
+            const struct cfi_step *step = cfi_step_place(forms, key);
+            if (step->key != key)
+                break;
+            now.form = step->to;
+            c.at += SAVE_BYTES;
+            continue;
+        } else if ((ahead & UINT8_MAX) == CFA_NOP) { // padding of the record
+            c.at += ahead ? (unsigned)__builtin_ctz(ahead) / CHAR_BIT : sizeof ahead;
+            continue;
+        }
+        if (is_state(ahead & UINT8_MAX)) {
+            now = remember_or_restore(run, now, ahead & UINT8_MAX);
+            words = cfi_point_near_words(forms, now);
+            c.at++;
+            if (!cfi_form_is_sound(now.form))
+                break;
+            continue;
+        }
+        int32_t offset_bytes;
+        unsigned size = peek_offset(ahead, &offset_bytes);
+        if (size && cfi_form_has_offset(forms, now.form)) {
+            now.offset_bytes = offset_bytes;
+            words = cfi_point_near_words(forms, now);
+            c.at += size;
+            continue;
+        }
+        uint64_t delta;
+        size = peek_advance(ahead, &delta);
+        const uint64_t distance = delta * align;
+        uint32_t rule_id = near_ids[(size_t)now.form * (CFI_NEAR_NONE + 1) + words];
+        if (!rule_id)
+            rule_id = cfi_point_far_rule(forms, now);
+        if (!size || size > base_cursor_left(&c) || !rule_id || distance - 1 >= room - 1)
+            break;
+        cfi_row_writer_put(&out, (uint32_t)(end_rel - room), rule_id);
+        room -= distance;
+        moves++;
+        c.at += size;
+    }
+    progress->c = c;
+    progress->out = out;
+    progress->now = now;
+    progress->row_rel = end_rel - room;
+    progress->row_count += moves;
+}
+
+// ---- any instructions
+
+// DW_CFA_set_loc: how far that is.
+static uint64_t read_set_loc(const struct run *run, struct base_cursor *c, uint64_t row_rel)
 {
     uint64_t target = base_read_uint(c, run->cie->address_size) - run->text_start;
-    bool sane = run->cie->pointer_encoding == PE_ABSPTR && target >= from && target <= run->fde->end_rel;
+    bool sane = run->cie->pointer_encoding == PE_ABSPTR && target >= row_rel && target <= run->fde->end_rel;
     if (!sane)
         base_cursor_fail(c);
-    return sane ? target : from;
+    return sane ? target - row_rel : 0;
 }
 
-// Remembers or restores. Anything else here is an unknown instruction.
-static struct point run_special(struct run *run, struct point now, uint8_t op)
+// How far an advance goes: at most to the FDE's end, rows past it describe nothing.
+static uint64_t read_distance(const struct run *run, struct base_cursor *c, uint64_t row_rel)
 {
-    if (op == CFA_REMEMBER_STATE && run->depth < CFI_REMEMBER_DEPTH_MAX) {
-        run->remembered[run->depth++] = now;
-        return now;
+    const uint8_t op = base_read_u8(c);
+    uint64_t delta, distance, room = run->fde->end_rel - row_rel;
+    switch (op) {
+    case CFA_SET_LOC: return read_set_loc(run, c, row_rel);
+    case CFA_ADVANCE_LOC1: delta = base_read_u8(c); break;
+    case CFA_ADVANCE_LOC2: delta = base_read_u16(c); break;
+    case CFA_ADVANCE_LOC4: delta = base_read_u32(c); break;
+    case CFA_MIPS_ADVANCE_LOC8: delta = base_read_u64(c); break;
+    default: delta = op & DELTA_BITS; break; // CFA_ADVANCE_LOC
     }
-    if (op == CFA_RESTORE_STATE && run->depth)
-        return run->remembered[--run->depth];
-    if (op != CFA_REMEMBER_STATE && op != CFA_RESTORE_STATE)
-        return malformed(now);
-    return with_registers(now, STATE_DEPTH);
-}
-
-// from + delta * code_align, at most the FDE's end: rows past it describe nothing.
-static inline uint64_t advanced(const struct run *run, uint64_t from, uint64_t delta)
-{
-    uint64_t distance, room = run->fde->end_rel - from;
     if (__builtin_mul_overflow(delta, run->cie->code_align, &distance) || distance > room)
         distance = room;
-    return from + distance;
+    return distance;
 }
 
-static uint64_t read_far_location(const struct run *run, uint64_t from, uint8_t op, struct base_cursor *c)
+// An instruction that defines the CFA: by its number and small operands where it has those.
+static struct cfi_point apply_cfa(const struct run *run, struct cfi_point now, struct base_cursor *c)
 {
-    switch (op) {
-    case CFA_SET_LOC: return read_set_loc(run, from, c);
-    case CFA_ADVANCE_LOC1: return advanced(run, from, base_read_u8(c));
-    case CFA_ADVANCE_LOC2: return advanced(run, from, base_read_u16(c));
-    case CFA_ADVANCE_LOC4: return advanced(run, from, base_read_u32(c));
-    default: return advanced(run, from, base_read_u64(c)); // CFA_MIPS_ADVANCE_LOC8
-    }
+    const uint8_t op = base_read_u8(c);
+    struct base_cursor quick = *c;
+    const uint64_t number = base_read_uleb(&quick);
+    const uint64_t offset_bytes = op == CFA_DEF_CFA ? base_read_uleb(&quick) : (uint32_t)now.offset_bytes;
+    bool is_register = op == CFA_DEF_CFA || (op == CFA_DEF_CFA_REGISTER && cfi_form_has_offset(run->forms, now.form));
+    if (!is_register || number > LEB_BITS || offset_bytes > INT32_MAX || quick.failed || quick.overlong)
+        return cfi_point_with_cfa(run->forms, run->cie, now, op, c);
+    *c = quick;
+    now.offset_bytes = (int32_t)offset_bytes;
+    // With the offset 0 as its third byte: a form has none.
+    now.form = cfi_form_step(run->forms, run->cie, now.form, op | (uint32_t)number << 8, op == CFA_DEF_CFA ? 3 : 2);
+    return now;
 }
 
-static struct point apply_any_cfa(const struct run *run, struct point now, uint8_t op, struct base_cursor *c)
+static uint32_t apply_registers(const struct run *run, uint32_t form, struct base_cursor *c)
 {
-    struct qut_cfa cfa = cfa_of(now);
-    bool understood = cfi_state_apply_cfa(&cfa, run->runner->arch, run->cie, op, c);
-    return understood && !c->failed && !c->overlong ? with_cfa(now, &cfa) : malformed(now);
-}
-
-// DW_CFA_def_cfa_offset with a small offset: two of three instructions. False where it is none.
-static inline bool set_small_offset(struct point *now, uint8_t op, const uint8_t *operand, const uint8_t *end)
-{
-    if (op != CFA_DEF_CFA_OFFSET || (uint8_t)now->cfa_low != QUT_CFA_REG || operand >= end || *operand >= 0x80)
-        return false;
-    now->cfa_low = (uint32_t)now->cfa_low | (uint64_t)*operand << 32;
-    return true;
-}
-
-static inline struct point apply_registers(const struct run *run, struct point now, const uint8_t *instruction,
-                                           enum cfi_op_shape shape, struct base_cursor *c)
-{
-    cfi_skip_operands(c, shape);
+    const uint8_t *instruction = c->at;
+    cfi_skip_operands(c, cfi_op_shape(base_read_u8(c)));
     if (c->failed)
-        return malformed(now);
-    struct base_bytes bytes = {instruction, (size_t)(c->at - instruction)};
-    return with_registers(now, register_step(run->runner, run->cie, registers_of(now), bytes));
+        return CFI_FORM_BAD_PROGRAM;
+    const struct base_bytes whole = {instruction, (size_t)(c->at - instruction)};
+    if (whole.size > CFI_STEP_BYTES_MAX)
+        return cfi_form_interpret(run->forms, run->cie, form, whole);
+    uint32_t bytes = 0;
+    for (size_t i = 0; i < whole.size; i++)
+        bytes |= (uint32_t)whole.data[i] << (8 * i);
+    return cfi_form_step(run->forms, run->cie, form, bytes, (unsigned)whole.size);
 }
 
-// The row in force from pc_rel on. Only the FDE's first one can meet what came before.
-static inline bool put_row(const struct run *run, struct point now, uint64_t pc_rel, struct cfi_row_writer *out)
+// The row that holds up to here. False where memory lacks.
+static inline bool put_row(const struct run *run, struct progress *progress)
 {
-    const uint32_t rule_id = rule_step(run->runner, now);
+    const uint32_t rule_id = cfi_point_rule(run->forms, progress->now);
     if (rule_id == CFI_RULE_NO_MEMORY)
         return false;
-    if (pc_rel == run->fde->start_rel)
-        cfi_row_writer_put(out, (uint32_t)pc_rel, rule_id);
-    else
-        cfi_row_writer_put_above(out, (uint32_t)pc_rel, rule_id);
+    cfi_row_writer_put(&progress->out, (uint32_t)progress->row_rel, rule_id);
+    progress->row_count++;
     return true;
+}
+
+// False where memory lacks.
+static inline bool run_any(const struct run *run, struct progress *progress)
+{
+    struct base_cursor c = progress->c; // a copy: others take its address
+    struct cfi_point now = progress->now;
+    uint64_t distance = 0;
+    switch (cfi_op_shape(*c.at)) {
+    case CFI_OP_OTHER: now.form = CFI_FORM_BAD_PROGRAM; break; // unknown: the usual ones do not come here
+    case CFI_OP_CFA: now = apply_cfa(run, now, &c); break;
+    case CFI_OP_ADVANCE:
+        distance = read_distance(run, &c, progress->row_rel);
+        if (c.failed)
+            now.form = CFI_FORM_BAD_PROGRAM;
+        break;
+    default: now.form = apply_registers(run, now.form, &c); break;
+    }
+    if (distance && !put_row(run, progress))
+        return false;
+    progress->row_rel += distance;
+    progress->c = c;
+    progress->now = now;
+    return now.form != CFI_RULE_NO_MEMORY;
 }
 
 // Runs the program to its end. False where memory lacks.
-static inline bool run_program(struct run *run, struct point now, struct cfi_row_writer *out)
+static inline bool run_program(struct run *run, struct progress *progress)
 {
     const uint64_t end_rel = run->fde->end_rel;
-    uint64_t row_rel = run->fde->start_rel, row_count = 0;
-    struct base_cursor c = base_cursor((struct base_bytes){run->fde->program, run->fde->program_size});
     // After a refused instruction nothing that follows can be trusted, a remembered state neither.
-    bool goes_on = is_sound(now);
-    while (c.at < c.end && goes_on) {
-        const uint8_t *instruction = c.at;
-        uint8_t op = *c.at++;
-        enum cfi_op_shape shape = cfi_op_shape(op);
-        if (shape == CFI_OP_ADVANCE) {
-            uint64_t next_rel;
-            if ((op & 0xc0) == CFA_ADVANCE_LOC) {
-                next_rel = advanced(run, row_rel, op & 0x3f);
-            } else {
-                struct base_cursor slow = c; // a copy: the loop's own stays in registers
-                next_rel = read_far_location(run, row_rel, op, &slow);
-                c = slow;
-                if (c.failed) {
-                    now = malformed(now);
-                    break;
-                }
-            }
-            if (next_rel != row_rel) {
-                if (!put_row(run, now, row_rel, out))
-                    return false;
-                row_count++;
-                row_rel = next_rel;
-                if (row_rel == end_rel)
-                    break;
-            }
-            // What moves on is mostly followed by this.
-            if (c.at < c.end && set_small_offset(&now, *c.at, c.at + 1, c.end))
-                c.at += 2;
-        } else if (shape == CFI_OP_CFA) {
-            if (set_small_offset(&now, op, c.at, c.end)) {
-                c.at++;
-                continue;
-            }
-            struct base_cursor slow = c;
-            now = apply_any_cfa(run, now, op, &slow);
-            c = slow;
-            goes_on = is_sound(now);
-        } else if (shape >= CFI_OP_BARE) {
-            now = apply_registers(run, now, instruction, shape, &c);
-            goes_on = is_sound(now);
-        } else if (shape == CFI_OP_SPECIAL) {
-            now = run_special(run, now, op);
-            goes_on = is_sound(now);
-        } // else CFI_OP_NOP: padding of the record
-    }
-    if (registers_of(now) == CFI_RULE_NO_MEMORY)
-        return false;
-    if (row_rel < end_rel) {
-        if (!put_row(run, now, row_rel, out))
+    while (base_cursor_left(&progress->c) && progress->row_rel < end_rel && cfi_form_is_sound(progress->now.form)) {
+        run_usual(run, progress);
+        if (base_cursor_left(&progress->c) && cfi_form_is_sound(progress->now.form) && !run_any(run, progress))
             return false;
-        row_count++;
     }
-    cfi_row_writer_put_above(out, (uint32_t)end_rel, CFI_RULE_HOLE_ID);
-    run->runner->row_count += row_count;
+    if (progress->row_rel < end_rel && !put_row(run, progress))
+        return false;
+    cfi_row_writer_put(&progress->out, (uint32_t)end_rel, CFI_RULE_HOLE_ID);
     return true;
 }
 
 int cfi_program_run(struct cfi_program_runner *runner, struct cfi_cie *cie, const struct cfi_fde *fde,
                     uint64_t text_start, struct cfi_row_list *rows, struct base_error *error)
 {
-    if (!cie->has_initial_state && run_cie(runner, cie, error) != 0)
+    if (!cie->has_initial_form && cfi_forms_begin(&runner->forms, cie, error) != 0)
         return -1;
     // Every row costs at least one byte of program.
     if (cfi_row_list_reserve(rows, (size_t)fde->program_size + 2, error) != 0)
         return -1;
-    struct run run;
-    run.runner = runner;
+    struct run run; // not all of it: what is remembered is much
+    run.forms = &runner->forms;
     run.cie = cie;
     run.fde = fde;
     run.text_start = text_start;
     run.depth = 0;
-    struct point now = with_cfa((struct point){.rest = cie->initial_registers}, &cie->initial_cfa);
-    struct cfi_row_writer out = cfi_row_writer(rows);
-    if (!run_program(&run, now, &out))
+    struct progress progress = {
+        .c = base_cursor((struct base_bytes){fde->program, fde->program_size}),
+        .now = {cie->initial_form, cie->initial_offset_bytes},
+        .row_rel = fde->start_rel,
+        .out = cfi_row_writer(rows),
+    };
+    cfi_row_writer_begin(&progress.out, fde->start_rel);
+    if (!run_program(&run, &progress))
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "rules");
-    cfi_row_writer_done(out, rows);
+    cfi_row_writer_done(progress.out, rows);
+    runner->row_count += progress.row_count;
     return 0;
 }

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs frame programs: CFA instructions -> rows of rule ids.
-//
-// What a frame program knows at a point has two parts. The CFA is a few numbers and changes in almost every row. The
-// rules of the registers change rarely and are the same few sets again and again: they are interned, and a program is
-// a walk through a small automaton, (registers id, instruction) -> registers id, whose steps are remembered. A
-// row is then one look-up from (CFA, registers id) to a rule id, and a remembered state is 16 bytes.
 #ifndef QUTC_CFI_FRAME_PROGRAM_H
 #define QUTC_CFI_FRAME_PROGRAM_H
 
-#include "qutc/cfi/frame_section.h"
+#include "qutc/cfi/forms.h"
 #include "qutc/cfi/row_list.h"
-#include "qutc/cfi/rule_set.h"
 
-enum {
-    CFI_REMEMBER_DEPTH_MAX = 1024,
-    CFI_CIE_CLASSES_MAX = 32,
-    CFI_CIE_CLASS_NONE = 0xff, // CIEs beyond that: their steps are not remembered
-};
-
-struct cfi_register_step;
-struct cfi_rule_step;
+enum { CFI_REMEMBER_DEPTH_MAX = 1024 };
 
 struct cfi_program_runner {
-    const struct arch *arch;
-    struct cfi_rule_set registers; // sets of register rules: rules without a CFA, perhaps with the marks of state.h
-    struct cfi_rule_set *rules;    // rules as a table can say them
-    struct cfi_register_step *register_steps;
-    struct cfi_rule_step *rule_steps;
-    struct cfi_cie classes[CFI_CIE_CLASSES_MAX]; // the first CIE of each meaning
-    uint32_t class_count;
+    struct cfi_forms forms;
     uint64_t row_count; // rows as stated
 };
 
@@ -39,5 +20,21 @@ void cfi_program_runner_free(struct cfi_program_runner *runner);
 // Appends the FDE's rows, the last of them a hole at its end. -1: no memory.
 int cfi_program_run(struct cfi_program_runner *runner, struct cfi_cie *cie, const struct cfi_fde *fde,
                     uint64_t text_start, struct cfi_row_list *rows, struct base_error *error);
+
+// ---- frame_rows.c
+
+struct cfi_frame_counts {
+    uint64_t fdes, cies, rows;
+    uint64_t skipped, outside_text, overlaps;
+    struct base_error first_skipped;
+};
+
+// Appends the rows of one section to `rows` (empty on entry): ascending, holes included, the last row a hole.
+//
+// Where FDEs overlap, the one that begins last wins, as in a search for the greatest start; where it ends, the outer
+// one holds again. Of two that begin at the same pc, the first in the section wins.
+int cfi_frame_rows_read(const struct input_image *image, const struct input_frame_section *section, uint64_t text_start,
+                        uint64_t text_end, struct cfi_rule_set *rules, struct cfi_row_list *rows,
+                        struct cfi_frame_counts *counts, struct base_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "qutc/cfi/frame_rows.h"
+#include "qutc/cfi/frame_program.h"
 
 #include <stdlib.h>
 

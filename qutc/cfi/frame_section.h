@@ -21,10 +21,10 @@ struct cfi_cie {
     uint64_t ra_column;
     struct base_bytes program;
     // Filled by the run of the program.
-    struct qut_cfa initial_cfa;
-    uint32_t initial_registers; // id of a state of registers
-    uint32_t class;             // CIEs of one class mean the same
-    bool has_initial_state;
+    uint32_t initial_form; // forms.h
+    int32_t initial_offset_bytes;
+    uint32_t class; // CIEs of one class mean the same
+    bool has_initial_form;
 };
 
 struct cfi_fde {

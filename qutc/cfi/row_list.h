@@ -33,11 +33,13 @@ uint32_t cfi_row_list_at(const struct cfi_row_list *list, uint32_t pc_rel);
 struct cfi_row_writer {
     struct cfi_row *first;
     struct cfi_row *end;
+    uint32_t last_id; // the rule in force; UINT32_MAX before the first row
 };
 
 static inline struct cfi_row_writer cfi_row_writer(const struct cfi_row_list *list)
 {
-    return (struct cfi_row_writer){list->rows, list->rows + list->count};
+    struct cfi_row *end = list->rows + list->count;
+    return (struct cfi_row_writer){list->rows, end, list->count ? end[-1].rule_id : UINT32_MAX};
 }
 
 static inline void cfi_row_writer_done(struct cfi_row_writer writer, struct cfi_row_list *list)
@@ -45,29 +47,29 @@ static inline void cfi_row_writer_done(struct cfi_row_writer writer, struct cfi_
     list->count = (size_t)(writer.end - writer.first);
 }
 
-// From pc_rel on, rule_id holds. pc_rel must not be below the last row's; at the same pc the new rule replaces the old
-// one; a rule equal to the one in force adds nothing.
+// What is written next begins at pc_rel, not below the last row, and replaces it where that begins there too.
+static inline void cfi_row_writer_begin(struct cfi_row_writer *writer, uint32_t pc_rel)
+{
+    if (writer->end == writer->first || writer->end[-1].pc_rel != pc_rel)
+        return;
+    writer->end--;
+    writer->last_id = writer->end == writer->first ? UINT32_MAX : writer->end[-1].rule_id;
+}
+
+// From pc_rel on, above the last row, rule_id holds. A rule equal to the one in force adds nothing. Without a branch.
 static inline void cfi_row_writer_put(struct cfi_row_writer *writer, uint32_t pc_rel, uint32_t rule_id)
 {
-    if (writer->end != writer->first && writer->end[-1].pc_rel == pc_rel)
-        writer->end--;
-    if (writer->end != writer->first && writer->end[-1].rule_id == rule_id)
-        return;
-    *writer->end++ = (struct cfi_row){pc_rel, rule_id};
-}
-
-// The same where the last row is known to be there, and to lie below pc_rel. Without a branch.
-static inline void cfi_row_writer_put_above(struct cfi_row_writer *writer, uint32_t pc_rel, uint32_t rule_id)
-{
-    const bool is_new = writer->end[-1].rule_id != rule_id;
+    const bool is_new = writer->last_id != rule_id;
     *writer->end = (struct cfi_row){pc_rel, rule_id};
     writer->end += is_new;
+    writer->last_id = rule_id;
 }
 
-// One row.
+// One row, which replaces the last one where that begins at the same pc.
 static inline void cfi_row_list_put(struct cfi_row_list *list, uint32_t pc_rel, uint32_t rule_id)
 {
     struct cfi_row_writer writer = cfi_row_writer(list);
+    cfi_row_writer_begin(&writer, pc_rel);
     cfi_row_writer_put(&writer, pc_rel, rule_id);
     cfi_row_writer_done(writer, list);
 }

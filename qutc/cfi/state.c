@@ -268,3 +268,55 @@ struct qut_rule cfi_state_rule(const struct qut_rule *state, const struct arch *
         rule.flags &= (uint8_t)~QUT_RULE_RA_KEY_B;
     return rule;
 }
+
+enum cfi_op_shape cfi_op_shape(uint8_t op)
+{
+    static const uint8_t shapes[256] = {
+        [CFA_ADVANCE_LOC... CFA_ADVANCE_LOC + 0x3f] = CFI_OP_ADVANCE,
+        [CFA_OFFSET... CFA_OFFSET + 0x3f] = CFI_OP_LEB,
+        [CFA_RESTORE... CFA_RESTORE + 0x3f] = CFI_OP_BARE,
+        [CFA_SET_LOC] = CFI_OP_ADVANCE,
+        [CFA_ADVANCE_LOC1] = CFI_OP_ADVANCE,
+        [CFA_ADVANCE_LOC2] = CFI_OP_ADVANCE,
+        [CFA_ADVANCE_LOC4] = CFI_OP_ADVANCE,
+        [CFA_MIPS_ADVANCE_LOC8] = CFI_OP_ADVANCE,
+        [CFA_OFFSET_EXTENDED] = CFI_OP_LEB2,
+        [CFA_RESTORE_EXTENDED] = CFI_OP_LEB,
+        [CFA_UNDEFINED] = CFI_OP_LEB,
+        [CFA_SAME_VALUE] = CFI_OP_LEB,
+        [CFA_REGISTER] = CFI_OP_LEB2,
+        [CFA_DEF_CFA] = CFI_OP_CFA,
+        [CFA_DEF_CFA_REGISTER] = CFI_OP_CFA,
+        [CFA_DEF_CFA_OFFSET] = CFI_OP_CFA,
+        [CFA_DEF_CFA_EXPRESSION] = CFI_OP_CFA,
+        [CFA_DEF_CFA_SF] = CFI_OP_CFA,
+        [CFA_DEF_CFA_OFFSET_SF] = CFI_OP_CFA,
+        [CFA_EXPRESSION] = CFI_OP_LEB_BLOCK,
+        [CFA_OFFSET_EXTENDED_SF] = CFI_OP_LEB2,
+        [CFA_VAL_OFFSET] = CFI_OP_LEB2,
+        [CFA_VAL_OFFSET_SF] = CFI_OP_LEB2,
+        [CFA_VAL_EXPRESSION] = CFI_OP_LEB_BLOCK,
+        [CFA_AARCH64_NEGATE_RA_STATE_WITH_PC] = CFI_OP_BARE,
+        [CFA_AARCH64_NEGATE_RA_STATE] = CFI_OP_BARE,
+        [CFA_GNU_ARGS_SIZE] = CFI_OP_LEB,
+        [CFA_GNU_NEGATIVE_OFFSET_EXTENDED] = CFI_OP_LEB2,
+    };
+    return (enum cfi_op_shape)shapes[op];
+}
+
+static void skip_leb(struct base_cursor *c)
+{
+    while (base_read_u8(c) & 0x80)
+        continue;
+}
+
+void cfi_skip_operands(struct base_cursor *c, enum cfi_op_shape shape)
+{
+    if (shape == CFI_OP_BARE)
+        return;
+    skip_leb(c);
+    if (shape == CFI_OP_LEB2)
+        skip_leb(c);
+    else if (shape == CFI_OP_LEB_BLOCK)
+        base_cursor_skip(c, base_read_uleb(c));
+}

@@ -11,6 +11,22 @@ enum {
     CFI_REG_REFUSED = QUT_REG_HOW_END, // offset_bytes = enum qut_refusal
 };
 
+// What kind of instruction an opcode is.
+enum cfi_op_shape {
+    CFI_OP_OTHER = 0, // remembers or restores a state, does nothing, or is unknown
+    CFI_OP_ADVANCE,   // moves the location
+    CFI_OP_CFA,       // defines the CFA
+    // The rest concern registers; what follows the opcode:
+    CFI_OP_BARE,
+    CFI_OP_LEB,
+    CFI_OP_LEB2,
+    CFI_OP_LEB_BLOCK,
+};
+
+enum cfi_op_shape cfi_op_shape(uint8_t op);
+// Moves past the operands of an instruction that concerns registers.
+void cfi_skip_operands(struct base_cursor *c, enum cfi_op_shape shape);
+
 // Before the CIE's own instructions: no CFA, every register unchanged.
 struct qut_rule cfi_state_start(const struct arch *arch, const struct cfi_cie *cie);
 

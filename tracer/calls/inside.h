@@ -6,7 +6,7 @@
 #include <elf.h>
 
 #include "base/vector.h"
-#include "qutc/cfi/frame_rows.h"
+#include "qutc/cfi/frame_program.h"
 #include "tracer/calls/plan.h"
 #include "tracer/calls/thunk.h"
 #include "tracer/symbols/symbols.h"

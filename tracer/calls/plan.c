@@ -73,7 +73,7 @@ static int look(struct calls_work *work, calls_use_fn use, void *context)
 
 static void free_work(struct calls_work *work)
 {
-    if (work->runner.arch)
+    if (work->runner.forms.arch)
         cfi_program_runner_free(&work->runner);
     cfi_rule_set_free(&work->rules);
     cfi_frame_records_free(&work->records);

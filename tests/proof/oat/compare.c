@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "qutc/cfi/frame_rows.h"
+#include "qutc/cfi/frame_program.h"
 #include "qutc/input/oat.h"
 #include "qutc/table/row_merge.h"
 #include "tests/proof/oat/paths.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which FDE wins where several describe one pc. The policy: qutc/cfi/frame_rows.h.
+// Which FDE wins where several describe one pc. The policy: qutc/cfi/frame_program.h.
 #include "tests/unit/qutc/cfi/expect.h"
 
 // An FDE whose only row says cfa = rsp + offset.
