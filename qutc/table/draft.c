@@ -10,26 +10,34 @@
 // index of blocks, which is all there is of a few functions in a large text, is smaller for it.
 enum { PC_SHIFT_MAX = 2 };
 
+// So many rows at once: their holes are looked at while they are in the nearest cache.
+enum { SURVEY_ROWS = 1024 };
+
 // Bytes of text by kind, and whether every row starts on a unit. Counted per rule first, rows in the upper half and
 // bytes (of a text below 4 GiB) in the lower: a million rows pass here, and sums per kind would wait for each other.
 static int survey(struct table_draft *draft, const struct cfi_rule_set *rules)
 {
     const uint64_t one_row = (uint64_t)1 << 32;
+    struct table_padding *padding = &draft->padding;
     uint64_t *of_rule = calloc(rules->count, sizeof *of_rule);
-    uint32_t *holes = malloc(draft->rows.count * sizeof *holes);
-    draft->holes = holes;
-    if (!of_rule || !holes) {
+    if (!of_rule || table_padding_init(padding, rules->count, draft->rows.count) != 0) {
         free(of_rule);
         return -1;
     }
     const struct cfi_row *rows = draft->rows.rows;
-    size_t last = draft->rows.count - 1, hole_count = 0;
+    const size_t last = draft->rows.count - 1;
     uint32_t low_bits = 0;
-    for (size_t i = draft->first_row; i < last; i++) {
-        of_rule[rows[i].rule_id] += one_row + rows[i + 1].pc_rel - rows[i].pc_rel;
-        low_bits |= rows[i].pc_rel;
-        holes[hole_count] = (uint32_t)i; // without a branch: holes come too irregularly to be predicted
-        hole_count += rows[i].rule_id == CFI_RULE_HOLE_ID;
+    for (size_t i = draft->first_row; i < last;) {
+        const size_t first_hole = padding->count, end = last - i < SURVEY_ROWS ? last : i + SURVEY_ROWS;
+        size_t hole_count = first_hole;
+        for (; i < end; i++) {
+            of_rule[rows[i].rule_id] += one_row + rows[i + 1].pc_rel - rows[i].pc_rel;
+            low_bits |= rows[i].pc_rel;
+            padding->holes[hole_count] = (uint32_t)i; // without a branch: holes come too irregularly to be predicted
+            hole_count += rows[i].rule_id == CFI_RULE_HOLE_ID;
+        }
+        padding->count = hole_count;
+        table_padding_count(padding, rows, first_hole);
     }
     of_rule[rows[last].rule_id] += one_row + draft->start_rel + draft->text_size - rows[last].pc_rel;
     low_bits |= rows[last].pc_rel;
@@ -49,7 +57,6 @@ static int survey(struct table_draft *draft, const struct cfi_rule_set *rules)
     draft->hole_rows = (uint32_t)counts[QUT_RULE_HOLE];
     draft->covered_bytes = bytes[QUT_RULE_FRAME];
     draft->refused_bytes = bytes[QUT_RULE_REFUSED];
-    draft->hole_count = hole_count;
     free(of_rule);
     return 0;
 }
@@ -100,7 +107,7 @@ void table_draft_free(struct table_draft *draft)
 {
     cfi_row_list_free(&draft->rows);
     cfi_row_list_free(&draft->run_rows);
-    free(draft->holes);
+    table_padding_free(&draft->padding);
     base_vector_free(&draft->symbols.vector);
     free(draft->runs);
     *draft = (struct table_draft){0};

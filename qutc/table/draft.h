@@ -24,6 +24,16 @@ struct table_run { // rows[first .. first + count), pcs relative to the first
     uint32_t uses;
 };
 
+// Holes between functions, many of which one row can say together with the function behind (padding.c).
+struct table_padding {
+    uint32_t *holes; // indexes of the rows that are holes and have a successor
+    uint8_t *aligns; // of each: enum qut_cell_align
+    size_t count;
+    uint32_t
+        *variants; // by rule and alignment: how many holes are in front of it; then its symbol, 0 where it has none
+    size_t joined; // so many are one row with what is behind them
+};
+
 struct table_draft {
     const struct arch *arch;
     unsigned pc_shift;
@@ -34,8 +44,7 @@ struct table_draft {
     struct cfi_row_list rows;
     size_t first_row;
     uint32_t start_rel;
-    uint32_t *holes; // indexes of the rows that are holes and have a successor
-    size_t hole_count;
+    struct table_padding padding;
     BASE_VECTOR(struct table_symbol) symbols;
     struct table_run *runs;
     uint32_t run_count;
@@ -54,10 +63,31 @@ void table_draft_free(struct table_draft *draft);
 // Adds a symbol like another one, for the caller to change. UINT32_MAX: no memory.
 uint32_t table_draft_copy_symbol(struct table_draft *draft, uint32_t symbol);
 
-// Joins a hole and the function start behind it into one row, where the hole is the padding up to an alignment.
+// ---- padding.c
+
+int table_padding_init(struct table_padding *padding, size_t rule_count, size_t row_count);
+void table_padding_free(struct table_padding *padding);
+// Looks at the holes from `first` on.
+void table_padding_count(struct table_padding *padding, const struct cfi_row *rows, size_t first);
+
+// Decides which holes are joined with the function starts behind them, where they are the padding up to an alignment.
 int table_draft_join_padding(struct table_draft *draft, struct base_error *error);
 
-// --small: replaces sequences of rows that occur often by runs.
+// The rows as they are then, in order, some at a time.
+enum { TABLE_ROWS_AT_ONCE = 512, TABLE_ROWS_BEHIND = 4 }; // those may be written, too, and say nothing
+struct table_row_reader {
+    size_t next, next_hole;
+};
+struct table_row_reader table_row_reader(const struct table_draft *draft);
+size_t table_draft_read(const struct table_draft *draft, struct table_row_reader *reader,
+                        struct cfi_row rows[TABLE_ROWS_AT_ONCE + TABLE_ROWS_BEHIND]);
+
+// Makes the draft's own rows so.
+void table_draft_settle(struct table_draft *draft);
+
+// ---- runs.c
+
+// --small: settles the rows, and replaces sequences of them that occur often by runs.
 int table_draft_share_runs(struct table_draft *draft, struct base_error *error);
 
 #endif

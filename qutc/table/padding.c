@@ -8,7 +8,7 @@
 #include "qutc/table/draft.h"
 
 // A variant of a rule costs a cell of 16 bytes and saves a row of two for each use.
-enum { USES_MIN = 9, NO_VARIANT = 0, ALIGNS = QUT_CELL_ALIGN_64 + 1 };
+enum { USES_MIN = 9, NO_VARIANT = CFI_RULE_HOLE_ID, ALIGNS = QUT_CELL_ALIGN_64 + 1 };
 
 // The smallest alignment at which padding of `distance` bytes, fewer than 64, ends exactly at `start`: that of which so
 // much is no whole step. What does not begin at a multiple of it begins at none of a larger one.
@@ -18,102 +18,122 @@ static inline enum qut_cell_align alignment_of(uint32_t distance, uint32_t start
     return start & ((8u << align) - 1) ? QUT_CELL_NOT_PADDED : (enum qut_cell_align)align;
 }
 
-// The alignment class of the padding at the hole rows[i], where it and rows[i + 1] can be joined.
-static inline enum qut_cell_align joinable(const struct table_draft *draft, size_t i)
+int table_padding_init(struct table_padding *padding, size_t rule_count, size_t row_count)
 {
-    const struct cfi_row *rows = draft->rows.rows;
-    uint32_t distance = rows[i + 1].pc_rel - rows[i].pc_rel;
-    uint8_t form = draft->symbols.items[rows[i + 1].rule_id].cells[0].rule.form;
-    if (distance >= 64 || (form != QUT_CELL_FRAME && form != QUT_CELL_DEREF))
-        return QUT_CELL_NOT_PADDED;
-    return alignment_of(distance, rows[i + 1].pc_rel);
+    padding->holes = malloc(row_count * sizeof *padding->holes);
+    padding->aligns = malloc(row_count);
+    padding->variants = calloc(rule_count * ALIGNS, sizeof *padding->variants);
+    return padding->holes && padding->aligns && padding->variants ? 0 : -1;
 }
 
-static int make_variants(struct table_draft *draft, uint32_t *variants, uint32_t rule_count)
+void table_padding_free(struct table_padding *padding)
 {
-    for (uint32_t id = 0; id < rule_count; id++) {
+    free(padding->holes);
+    free(padding->aligns);
+    free(padding->variants);
+    *padding = (struct table_padding){0};
+}
+
+void table_padding_count(struct table_padding *padding, const struct cfi_row *rows, size_t first)
+{
+    for (size_t i = first; i < padding->count; i++) {
+        const struct cfi_row *hole = &rows[padding->holes[i]];
+        const uint32_t distance = hole[1].pc_rel - hole->pc_rel;
+        padding->aligns[i] = (uint8_t)(distance < 64 ? alignment_of(distance, hole[1].pc_rel) : QUT_CELL_NOT_PADDED);
+        padding->variants[hole[1].rule_id * ALIGNS + padding->aligns[i]]++;
+    }
+}
+
+static bool can_be_padded(const struct table_symbol *symbol)
+{
+    const uint8_t form = symbol->cells[0].rule.form;
+    return form == QUT_CELL_FRAME || form == QUT_CELL_DEREF;
+}
+
+// A variant of the rule for `uses` holes in front of it. False without memory.
+static bool make_variant(struct table_draft *draft, uint32_t rule, enum qut_cell_align align, uint32_t uses,
+                         uint32_t *variant)
+{
+    *variant = table_draft_copy_symbol(draft, rule);
+    if (*variant == UINT32_MAX)
+        return false;
+    struct table_symbol *symbols = draft->symbols.items;
+    struct qut_rule_cell *cell = &symbols[*variant].cells[0].rule;
+    cell->flags = table_cell_padded(cell->flags, align);
+    symbols[*variant].uses = uses;
+    symbols[rule].uses -= uses;
+    symbols[CFI_RULE_HOLE_ID].uses -= uses;
+    draft->padding.joined += uses;
+    return true;
+}
+
+int table_draft_join_padding(struct table_draft *draft, struct base_error *error)
+{
+    const uint32_t rule_count = (uint32_t)draft->symbols.count;
+    for (uint32_t rule = 0; rule < rule_count; rule++) {
+        uint32_t *variants = &draft->padding.variants[rule * ALIGNS]; // uses first, then symbols
+        const bool can_be = can_be_padded(&draft->symbols.items[rule]);
+        variants[QUT_CELL_NOT_PADDED] = NO_VARIANT;
         for (unsigned align = QUT_CELL_ALIGN_16; align < ALIGNS; align++) {
-            uint32_t *variant = &variants[id * ALIGNS + align];
-            bool worth_it = *variant >= USES_MIN;
-            *variant = NO_VARIANT;
-            if (!worth_it)
-                continue;
-            uint32_t symbol = table_draft_copy_symbol(draft, id);
-            if (symbol == UINT32_MAX)
-                return -1;
-            draft->symbols.items[symbol].uses = 0;
-            struct qut_rule_cell *cell = &draft->symbols.items[symbol].cells[0].rule;
-            cell->flags = table_cell_padded(cell->flags, (enum qut_cell_align)align);
-            *variant = symbol;
+            const uint32_t uses = variants[align];
+            variants[align] = NO_VARIANT;
+            if (can_be && uses >= USES_MIN &&
+                !make_variant(draft, rule, (enum qut_cell_align)align, uses, &variants[align]))
+                return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "padding");
         }
     }
     return 0;
 }
 
-// What is kept moves to the front, stretch by stretch.
-struct keeping {
-    struct cfi_row *rows;
-    size_t count;
-    size_t kept, next; // so many are in place; the first that is not
-};
-
-enum { ROWS_AT_ONCE = 4 };
-
-// All from the next one up to `end`. Stretches are short, so most are moved a few rows too far: over rows that were
-// moved or dropped before, or that this moves.
-static inline void keep_until(struct keeping *keeping, size_t end)
+struct table_row_reader table_row_reader(const struct table_draft *draft)
 {
-    struct cfi_row *to = keeping->rows + keeping->kept;
-    const struct cfi_row *from = keeping->rows + keeping->next;
-    const size_t count = end - keeping->next;
-    if (keeping->next - keeping->kept >= ROWS_AT_ONCE && end + ROWS_AT_ONCE <= keeping->count) {
-        for (size_t i = 0; i < count; i += ROWS_AT_ONCE) {
-            struct cfi_row few[ROWS_AT_ONCE];
-            memcpy(few, from + i, sizeof few);
-            memcpy(to + i, few, sizeof few);
-        }
-    } else {
-        memmove(to, from, count * sizeof *to);
-    }
-    keeping->kept += count;
-    keeping->next = end;
+    return (struct table_row_reader){draft->first_row, 0};
 }
 
-int table_draft_join_padding(struct table_draft *draft, struct base_error *error)
+// Stretches between holes are short, so most are copied a few rows too far.
+static inline void copy_stretch(const struct table_draft *draft, struct cfi_row *to, size_t from, size_t count)
 {
-    uint32_t rule_count = (uint32_t)draft->symbols.count;
-    uint32_t *variants = calloc((size_t)rule_count * ALIGNS, sizeof *variants); // uses first, then symbols
-    uint8_t *aligns = malloc(draft->hole_count + 1);                            // of each hole
-    const uint32_t *holes = draft->holes;
-    int result = variants && aligns ? 0 : -1;
-    if (result == 0) {
-        struct cfi_row *rows = draft->rows.rows;
-        struct keeping keeping = {rows, draft->rows.count, 0, draft->first_row};
-        for (size_t i = 0; i < draft->hole_count; i++) {
-            enum qut_cell_align align = joinable(draft, holes[i]);
-            aligns[i] = (uint8_t)align;
-            if (align != QUT_CELL_NOT_PADDED)
-                variants[rows[holes[i] + 1].rule_id * ALIGNS + align]++;
-        }
-        result = make_variants(draft, variants, rule_count);
-        for (size_t i = 0; i < draft->hole_count && result == 0; i++) {
-            uint32_t variant = NO_VARIANT;
-            if (aligns[i] != QUT_CELL_NOT_PADDED)
-                variant = variants[rows[holes[i] + 1].rule_id * ALIGNS + aligns[i]];
-            if (variant != NO_VARIANT) {
-                draft->symbols.items[CFI_RULE_HOLE_ID].uses--;
-                draft->symbols.items[rows[holes[i] + 1].rule_id].uses--;
-                draft->symbols.items[variant].uses++;
-                rows[holes[i]].rule_id = variant;
-                keep_until(&keeping, holes[i] + 1);
-                keeping.next++;
-            }
-        }
-        keep_until(&keeping, keeping.count);
-        draft->rows.count = keeping.kept;
-        draft->first_row = 0;
+    const struct cfi_row *rows = draft->rows.rows + from;
+    if (count + TABLE_ROWS_BEHIND > draft->rows.count - from) {
+        memcpy(to, rows, count * sizeof *to);
+        return;
     }
-    free(aligns);
-    free(variants);
-    return result == 0 ? 0 : base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "padding");
+    for (size_t i = 0; i < count; i += TABLE_ROWS_BEHIND)
+        memcpy(to + i, rows + i, TABLE_ROWS_BEHIND * sizeof *to);
+}
+
+size_t table_draft_read(const struct table_draft *draft, struct table_row_reader *reader,
+                        struct cfi_row rows[TABLE_ROWS_AT_ONCE + TABLE_ROWS_BEHIND])
+{
+    const struct table_padding *padding = &draft->padding;
+    const struct cfi_row *from = draft->rows.rows;
+    const size_t hole_count = padding->joined ? padding->count : 0;
+    size_t count = 0, next = reader->next, next_hole = reader->next_hole;
+    while (count < TABLE_ROWS_AT_ONCE && next < draft->rows.count) {
+        const size_t hole = next_hole < hole_count ? padding->holes[next_hole] : draft->rows.count;
+        const size_t room = TABLE_ROWS_AT_ONCE - count, stretch = hole - next < room ? hole - next : room;
+        copy_stretch(draft, rows + count, next, stretch);
+        count += stretch;
+        next += stretch;
+        if (next < hole || count == TABLE_ROWS_AT_ONCE || hole == draft->rows.count)
+            continue;
+        const uint32_t variant = padding->variants[from[hole + 1].rule_id * ALIGNS + padding->aligns[next_hole]];
+        rows[count++] = (struct cfi_row){from[hole].pc_rel, variant};
+        next += variant == NO_VARIANT ? 1 : 2;
+        next_hole++;
+    }
+    *reader = (struct table_row_reader){next, next_hole};
+    return count;
+}
+
+void table_draft_settle(struct table_draft *draft)
+{
+    struct table_row_reader reader = table_row_reader(draft);
+    struct cfi_row rows[TABLE_ROWS_AT_ONCE + TABLE_ROWS_BEHIND];
+    size_t kept = 0;
+    for (size_t count; (count = table_draft_read(draft, &reader, rows)) > 0; kept += count)
+        memcpy(draft->rows.rows + kept, rows, count * sizeof *rows);
+    draft->rows.count = kept;
+    draft->first_row = 0;
+    table_padding_free(&draft->padding);
 }

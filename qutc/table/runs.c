@@ -242,6 +242,7 @@ int table_draft_share_runs(struct table_draft *draft, struct base_error *error)
 {
     struct sharer s = {.draft = draft};
     bool split = true;
+    table_draft_settle(draft);
     int result = cut(&s);
     for (int round = 0; round < ROUNDS_MAX && split && result == 0; round++) {
         result = count_shapes(&s);

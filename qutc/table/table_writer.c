@@ -24,11 +24,6 @@ static size_t aligned(size_t size)
     return (size + QUT_TABLE_ALIGN - 1) & ~(size_t)(QUT_TABLE_ALIGN - 1);
 }
 
-static inline const struct table_code *code_of(const struct writer *w, uint32_t id)
-{
-    return id & TABLE_SYMBOL_RUN ? &w->codes.of_run[id & ~TABLE_SYMBOL_RUN] : &w->codes.of_symbol[id];
-}
-
 // The rows of one block or run on their way out.
 struct pending {
     uint32_t count;
@@ -38,13 +33,17 @@ struct pending {
 };
 
 // Takes rows from `next` on that lie before end_rel. Returns the first one that does not.
-static inline size_t gather(const struct writer *w, struct pending *pending, size_t next, size_t row_count,
-                            uint64_t base_rel, uint64_t end_rel, const struct cfi_row *rows)
+static inline size_t gather(const struct writer *w, struct pending *pending, const struct cfi_row *rows, size_t next,
+                            size_t row_count, uint64_t base_rel, uint64_t end_rel)
 {
-    uint32_t count = 0, code_bytes = 0; // apart from the struct: in registers
+    // Apart from the structs, to be in registers: bytes that are written might be theirs.
+    const struct table_code *of_symbol = w->codes.of_symbol, *of_run = w->codes.of_run;
+    const unsigned pc_shift = w->draft->pc_shift;
+    uint32_t count = pending->count, code_bytes = pending->code_bytes;
     for (; next < row_count && rows[next].pc_rel < end_rel; next++) {
-        const struct table_code *code = code_of(w, rows[next].rule_id);
-        pending->pcs[count++] = (uint8_t)((rows[next].pc_rel - base_rel) >> w->draft->pc_shift);
+        const uint32_t id = rows[next].rule_id;
+        const struct table_code *code = id & TABLE_SYMBOL_RUN ? &of_run[id & ~TABLE_SYMBOL_RUN] : &of_symbol[id];
+        pending->pcs[count++] = (uint8_t)((rows[next].pc_rel - base_rel) >> pc_shift);
         memcpy(pending->codes + code_bytes, code->bytes, 4); // the next code overwrites what is not its own
         code_bytes += code->size;
     }
@@ -81,21 +80,21 @@ static inline size_t put_pending(uint8_t *out, const struct pending *pending)
     return size;
 }
 
-static size_t put_wide_block(struct writer *w, uint8_t *out, const struct cfi_row *rows, size_t count,
-                             uint32_t base_rel)
+// What does not fit a block. Codes are read from their end.
+static size_t put_wide_block(struct writer *w, uint8_t *out, const struct pending *pending)
 {
-    size_t size = qut_wide_bytes((uint32_t)count);
+    const uint32_t offset = (uint32_t)w->wides.count;
+    const size_t size = qut_wide_bytes(pending->count);
     if (!BASE_RESERVE(&w->wides, size))
         return 0;
     uint8_t *wide = w->wides.items + w->wides.count;
     memset(wide, 0, size);
-    uint32_t row_count = (uint32_t)count, offset = (uint32_t)w->wides.count;
-    memcpy(wide, &row_count, 4);
-    struct qut_wide_view view = qut_wide_view(wide);
-    for (size_t i = 0; i < count; i++) {
-        wide[4 + i] = (uint8_t)((rows[i].pc_rel - base_rel) >> w->draft->pc_shift);
-        const struct table_code *code = code_of(w, rows[i].rule_id);
-        uint32_t ref = qut_code_ref(&w->header, code->bytes + code->size);
+    memcpy(wide, &pending->count, 4);
+    memcpy(wide + 4, pending->pcs, pending->count);
+    const struct qut_wide_view view = qut_wide_view(wide);
+    const uint8_t *code_end = pending->codes + pending->code_bytes;
+    for (uint32_t i = pending->count; i-- > 0; code_end -= qut_code_bytes(&w->header, code_end[-1])) {
+        uint32_t ref = qut_code_ref(&w->header, code_end);
         memcpy(wide + (view.refs - wide) + 4 * i, &ref, 4);
     }
     w->wides.count += size;
@@ -104,41 +103,76 @@ static size_t put_wide_block(struct writer *w, uint8_t *out, const struct cfi_ro
     *out++ = 0;
     memcpy(out, &offset, 4);
     out += 4;
-    const struct table_code *last = code_of(w, rows[count - 1].rule_id);
-    if (last->size % 2 != 0)
+    code_end = pending->codes + pending->code_bytes;
+    const unsigned last_bytes = qut_code_bytes(&w->header, code_end[-1]);
+    if (last_bytes % 2 != 0)
         *out++ = 0;
-    memcpy(out, last->bytes, last->size);
-    return (size_t)(out - start) + last->size;
+    memcpy(out, code_end - last_bytes, last_bytes);
+    return (size_t)(out - start) + last_bytes;
+}
+
+// The block that is on its way out.
+struct block {
+    uint64_t number;
+    uint64_t base_rel, end_rel; // of its text
+    struct pending pending;
+};
+
+// Moves on to a later block. Groups begin where the blocks before them end.
+static void open_block(const struct writer *w, struct block *block, uint64_t number, uint32_t blocks_offset,
+                       struct qut_table_group *groups)
+{
+    const uint64_t block_bytes = (uint64_t)QUT_BLOCK_UNITS << w->draft->pc_shift;
+    for (uint64_t group = block->number / QUT_GROUP_BLOCKS; group < number / QUT_GROUP_BLOCKS; group++)
+        groups[group + 1].blocks_offset = blocks_offset;
+    block->number = number;
+    block->base_rel = w->draft->start_rel + number * block_bytes;
+    block->end_rel = block->base_rel + block_bytes;
+    block->pending.count = block->pending.code_bytes = 0;
+}
+
+// Returns its end, NULL without memory.
+static uint8_t *close_block(struct writer *w, const struct block *block, uint8_t *out, struct qut_table_group *groups)
+{
+    if (block->pending.count == 0)
+        return out;
+    size_t size = put_pending(out, &block->pending);
+    if (!size)
+        size = put_wide_block(w, out, &block->pending);
+    groups[block->number / QUT_GROUP_BLOCKS].block_bytes[block->number % QUT_GROUP_BLOCKS] = (uint8_t)size;
+    return size ? out + size : NULL;
 }
 
 // All rows, block by block. Returns the end, NULL without memory.
 static uint8_t *put_blocks(struct writer *w, uint8_t *out, struct qut_table_group *groups)
 {
-    const struct cfi_row *rows = w->draft->rows.rows;
     const uint8_t *blocks = w->file + w->blocks_at;
-    size_t row_count = w->draft->rows.count;
-    uint64_t block_bytes = (uint64_t)QUT_BLOCK_UNITS << w->draft->pc_shift;
-    uint64_t block_count = (w->draft->text_size + block_bytes - 1) / block_bytes;
+    const unsigned block_log2 = (unsigned)__builtin_ctz(QUT_BLOCK_UNITS) + w->draft->pc_shift;
+    const uint64_t last_block = (w->draft->text_size - 1) >> block_log2;
+    struct table_row_reader reader = table_row_reader(w->draft);
+    struct cfi_row rows[TABLE_ROWS_AT_ONCE + TABLE_ROWS_BEHIND];
+    struct block block;
     *out++ = 0; // the hole, in force where the text begins
-    size_t next = w->draft->first_row;
-    struct pending pending;
-    for (uint64_t b = 0; b < block_count; b++) {
-        struct qut_table_group *group = &groups[b / QUT_GROUP_BLOCKS];
-        if (b % QUT_GROUP_BLOCKS == 0)
-            group->blocks_offset = (uint32_t)(out - blocks);
-        uint64_t base_rel = w->draft->start_rel + b * block_bytes, end_rel = base_rel + block_bytes;
-        size_t first = next;
-        next = gather(w, &pending, next, row_count, base_rel, end_rel, rows);
-        if (next == first)
-            continue;
-        size_t size = put_pending(out, &pending);
-        if (!size)
-            size = put_wide_block(w, out, rows + first, next - first, (uint32_t)base_rel);
-        if (!size)
-            return NULL;
-        group->block_bytes[b % QUT_GROUP_BLOCKS] = (uint8_t)size;
-        out += size;
+    groups[0].blocks_offset = (uint32_t)(out - blocks);
+    block.number = 0;
+    open_block(w, &block, 0, 0, groups);
+    for (size_t count; (count = table_draft_read(w->draft, &reader, rows)) > 0;) {
+        for (size_t next = 0; next < count;) {
+            if (rows[next].pc_rel >= block.end_rel) {
+                out = close_block(w, &block, out, groups);
+                if (!out)
+                    return NULL;
+                const uint64_t number = (rows[next].pc_rel - w->draft->start_rel) >> block_log2;
+                if (number > last_block)
+                    return NULL;
+                open_block(w, &block, number, (uint32_t)(out - blocks), groups);
+            }
+            next = gather(w, &block.pending, rows, next, count, block.base_rel, block.end_rel);
+        }
     }
+    out = close_block(w, &block, out, groups);
+    if (out)
+        open_block(w, &block, last_block, (uint32_t)(out - blocks), groups);
     return out;
 }
 
@@ -159,7 +193,8 @@ static uint8_t *put_runs(const struct writer *w, uint8_t *out, uint32_t *starts)
         starts[i] = (uint32_t)(out - first);
         const struct cfi_row *rows = w->draft->run_rows.rows + run->first;
         struct pending pending;
-        gather(w, &pending, 0, run->count, rows[0].pc_rel, UINT64_MAX, rows);
+        pending.count = pending.code_bytes = 0;
+        gather(w, &pending, rows, 0, run->count, rows[0].pc_rel, UINT64_MAX);
         out += put_pending(out, &pending);
     }
     starts[w->codes.used_runs] = (uint32_t)(out - first);
@@ -172,7 +207,7 @@ static size_t size_bound(const struct writer *w, size_t group_bytes)
     const struct table_draft *draft = w->draft;
     return sizeof w->header + 8 * QUT_TABLE_ALIGN + 4 * QUT_TABLE_SLACK_BYTES + group_bytes +
            w->codes.cell_count * sizeof(union qut_table_cell) + (draft->run_count + 1) * sizeof(uint32_t) +
-           (draft->rows.count + draft->run_rows.count) * 8 + draft->run_count * 8 + 16;
+           (draft->rows.count - draft->padding.joined + draft->run_rows.count) * 8 + draft->run_count * 8 + 16;
 }
 
 static struct qut_table_section section(size_t offset, size_t size)
