@@ -338,6 +338,8 @@ int agent_begin(const char *text, enum agent_channel_begin how)
     return error;
 }
 
+// What a process says at its end stands before the recorder when it learns of the end: there is nothing to wait for.
+// What is injected ends alone, and is waited for itself.
 static void end(bool is_told)
 {
     // The process may end at the moment at which there is no recorder any more.
@@ -348,7 +350,7 @@ static void end(bool is_told)
     __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
     qut_sampling_stop();
     if (!agent_waiting_ends() && is_told)
-        agent_tell_counts(true);
+        agent_tell_counts(is_injected);
     qut_trace_close();
     quiet.blocked = agent_show_blocked(quiet.blocked);
     agent_hide_ends();

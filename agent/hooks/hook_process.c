@@ -230,7 +230,7 @@ static void before_end(void)
     agent_quiet_begin(&quiet);
     if (!agent_waiting_ends()) {
         feed_look_at_names();
-        agent_tell_counts(true);
+        agent_tell_counts(false);
     }
     agent_quiet_end(&quiet);
 }

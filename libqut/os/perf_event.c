@@ -137,6 +137,20 @@ int os_event_open(struct os_event *event, enum os_event_kind kind, uint32_t tid,
     return result;
 }
 
+int os_event_try(enum os_event_kind kind, uint32_t tid, int signal_number)
+{
+    enum { SECOND_NS = 1000000000 };
+    int saved_errno = errno;
+    struct os_event event = {.fd = open_event(kind, tid, SECOND_NS, signal_number, 0)};
+    int result = event.fd < 0 ? event.fd : signal_number == SIGTRAP ? 0 : send_to(&event, tid, signal_number);
+    if (result == 0)
+        result = os_event_enable(&event);
+    if (event.fd >= 0)
+        os_event_close(&event);
+    errno = saved_errno;
+    return result;
+}
+
 int os_event_enable(struct os_event *event)
 {
     int saved_errno = errno;

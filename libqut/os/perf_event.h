@@ -29,6 +29,9 @@ struct os_event {
 // what such signals are known by. 0 or -errno: -EACCES (perf_event_paranoid, seccomp), -EMFILE, ...
 int os_event_open(struct os_event *event, enum os_event_kind kind, uint32_t tid, uint64_t period, int signal_number,
                   int32_t other_mark, const void *cookie);
+// Whether one can be had and enabled: 0 or -errno, as both say it. It is mapped nowhere, which takes the most of the
+// time and is refused without harm.
+int os_event_try(enum os_event_kind kind, uint32_t tid, int signal_number);
 int os_event_enable(struct os_event *event); // 0 or -errno: filters deny it where they let the event be opened
 // Once it is back the event sends nothing more; what it sent may be pending.
 void os_event_close(struct os_event *event);

@@ -10,20 +10,9 @@ static void *cookie(void)
     return (void *)(uintptr_t)&sample_timer_cookie;
 }
 
-static int try_event(enum os_event_kind kind, int signal_number)
-{
-    struct os_event event;
-    int result = os_event_open(&event, kind, os_thread_id(), 1000000000, signal_number, -1, cookie());
-    if (result == 0) {
-        result = os_event_enable(&event);
-        os_event_close(&event);
-    }
-    return result;
-}
-
 int sample_trigger_try_faults(int signal_number)
 {
-    return try_event(OS_EVENT_FAULTS, signal_number);
+    return os_event_try(OS_EVENT_FAULTS, os_thread_id(), signal_number);
 }
 
 int sample_trigger_try(uint32_t trigger, int signal_number)
@@ -32,7 +21,7 @@ int sample_trigger_try(uint32_t trigger, int signal_number)
     if (trigger == QUT_TRIGGER_NONE)
         return 0;
     if (trigger == QUT_TRIGGER_TASK_CLOCK)
-        return try_event(OS_EVENT_CLOCK, signal_number);
+        return os_event_try(OS_EVENT_CLOCK, os_thread_id(), signal_number);
     int result = os_timer_create(&timer, trigger == QUT_TRIGGER_WALL ? OS_TIMER_REAL : OS_TIMER_CPU, os_thread_id(),
                                  signal_number, cookie());
     os_timer_delete(timer);
