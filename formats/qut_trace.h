@@ -245,8 +245,9 @@ struct qut_trace_writer {
     uint32_t level;
     uint32_t under_way; // a hit, which was jumped out of if another one begins
     uint32_t sealing;   // the chunk in `commits` may be sealed already
-    uint32_t twins;     // the copy that does not hold differs in the open record's last sample and in `merged` only
-    uint32_t still;     // so many copies in a row, at most 2, have the same metrics, in the open record too
+    uint32_t twins; // of the copy that does not hold. 1: it differs in the open record's last sample and in `merged`
+                    // only; 2: it has the same `merged` and `overwritten`
+    uint32_t still; // so many copies in a row, at most 2, have the same metrics, in the open record too
     uint32_t zero[14];
     struct qut_trace_commit commits[2];
     uint32_t recent[QUT_TRACE_RECENT_COUNT]; // node for each byte, as the reader of the open chunk has it; 0: none
@@ -257,7 +258,7 @@ struct qut_trace_thread {
     uint32_t state; // enum qut_trace_thread_state
     uint32_t uid;
     uint32_t tid;
-    uint32_t depth;                 // appends under way, about
+    uint32_t zero0;                 // before: appends under way, about. So many of entry_sp are not 0
     qut_trace_u64 start_ns, end_ns; // when it was first and last seen here; end 0: it lives
     char name[QUT_TRACE_NAME_BYTES];
     qut_trace_u64 entry_sp[QUT_TRACE_LEVELS]; // its own: stack pointer of each append under way; 0: none

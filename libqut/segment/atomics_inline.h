@@ -4,6 +4,7 @@
 #ifndef QUT_SEGMENT_ATOMICS_INLINE_H
 #define QUT_SEGMENT_ATOMICS_INLINE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,6 +39,24 @@ static inline void segment_fill64(qut_trace_u64 *word, uint64_t value)
         __atomic_store_n(word, value, __ATOMIC_RELAXED);
     else
         *word = value;
+}
+
+// Two words side by side, the first one the lower half: one load, one store. For copies as above: never of a word whose
+// half is just written by itself, for which a processor would wait.
+typedef uint64_t __attribute__((may_alias, aligned(8))) segment_pair;
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "segments are little-endian");
+
+static inline uint64_t segment_get_pair(const uint32_t *first)
+{
+    return *(const segment_pair *)(const void *)first;
+}
+
+static inline void segment_fill_pair(uint32_t *first, uint64_t both)
+{
+    if (sizeof(void *) == 8)
+        __atomic_store_n((segment_pair *)(void *)first, both, __ATOMIC_RELAXED);
+    else
+        *(segment_pair *)(void *)first = both;
 }
 
 // For handlers of this thread only: the compiler keeps the order.

@@ -43,12 +43,12 @@ static void write_header(struct segment *segment, const struct segment_transacti
     chunk->tid = thread->tid;
     chunk->level = (uint8_t)t->writer->level;
     chunk->flags = (uint8_t)segment->flags;
-    chunk->base_kind = (uint16_t)t->base.kind;
+    chunk->base_kind = (uint16_t)t->to->kind;
     chunk->metric_mask = segment->metric_mask;
-    chunk->base_time = t->base.time;
-    chunk->base_cpu_time = t->base.cpu_time;
+    chunk->base_time = t->to->time;
+    chunk->base_cpu_time = t->to->cpu_time;
     for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
-        chunk->base_metrics[i] = t->base.metrics[i];
+        chunk->base_metrics[i] = t->to->metrics[i];
     chunk->lost_before = segment_lost_of(&t->writer->counts);
     segment_thread_name(thread, chunk->name);
 }
@@ -60,11 +60,11 @@ static bool open_chunk(struct segment_transaction *t, uint64_t time, uint64_t cp
     uint32_t chunk = segment_pool_take(segment, segment_slot_of(segment, t->thread), writer);
     if (!chunk)
         return false;
-    if (t->base.time == 0) { // its first record counts from itself
-        t->base.time = time;
-        t->base.cpu_time = cpu_time;
+    if (t->to->time == 0) { // its first record counts from itself
+        segment_fill64(&t->to->time, time);
+        segment_fill64(&t->to->cpu_time, cpu_time);
     }
-    t->base.cpu_step = 0; // a chunk stands for itself
+    segment_fill64(&t->to->cpu_step, 0); // a chunk stands for itself
     write_header(segment, t, chunk - 1);
     for (int i = 0; i < QUT_TRACE_RECENT_COUNT; i++)
         segment_put32(&writer->recent[i], 0);

@@ -9,6 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
+enum { SEGMENT_STILL = 2 }; // what `still` comes to
 enum { SEGMENT_TRACE_RECORD_ROOM_BYTES = QUT_TRACE_CHUNK_BYTES - (int)sizeof(struct qut_trace_chunk) };
 
 static inline struct qut_trace_thread *segment_thread_at(const struct segment *segment, uint32_t slot)
@@ -73,6 +74,39 @@ void segment_refuse_appends(struct qut_trace_thread *thread);
 // A hit that a handler jumped out of is counted as that.
 void segment_settle(struct qut_trace_writer *writer);
 
+// Where none was jumped out of.
+static inline void segment_begin_hit_at_once(struct qut_trace_writer *writer, bool is_innermost)
+{
+    segment_put32(&writer->under_way, 1);
+    segment_order();
+    // What is nested too deep is counted with the innermost writer.
+    if (__builtin_expect(is_innermost, 0))
+        segment_count_shared(&writer->counts.hits, 1);
+    else
+        segment_add_to(&writer->counts.hits, 1);
+    segment_order();
+}
+
+static inline bool segment_is_innermost(const struct qut_trace_writer *writer)
+{
+    return writer->level == QUT_TRACE_LEVELS - 1;
+}
+
+static inline void segment_begin_hit(struct qut_trace_writer *writer)
+{
+    if (__builtin_expect(writer->under_way != 0, 0))
+        segment_settle(writer);
+    segment_begin_hit_at_once(writer, segment_is_innermost(writer));
+}
+
+static inline void segment_end_hit(struct qut_trace_writer *writer)
+{
+    segment_order();
+    segment_put32(&writer->under_way, 0);
+}
+
+void segment_end_lost(struct qut_trace_writer *writer, enum qut_trace_lost reason); // a hit that began
+
 // ---- chunk_pool.c: free chunks, and those that can be had again. An index + 1; 0: none. Bounded.
 
 uint32_t segment_pool_pop(struct segment *segment);
@@ -93,8 +127,7 @@ struct segment_transaction {
     struct qut_trace_thread *thread;
     struct qut_trace_writer *writer;
     const struct qut_trace_commit *from;
-    struct qut_trace_commit *to;
-    struct segment_record_base base;
+    struct qut_trace_commit *to; // what records count from, and metrics, stand there from the beginning on
     uint64_t stored, merged, overwritten;
     uint32_t version, chunk, chunk_seq, used_bytes, record_count, chunk_samples;
     uint32_t run_count; // of the open record in `to`
@@ -108,7 +141,7 @@ void segment_transaction_begin(struct segment_transaction *transaction, struct s
 void segment_transaction_commit(struct segment_transaction *transaction);
 
 // For records: there must be room.
-void segment_put_run(struct segment_transaction *transaction, const struct qut_trace_run *open_run,
+void segment_put_run(struct segment_transaction *transaction, const struct qut_trace_run *run,
                      const struct segment_extra *extras, uint32_t extra_count, uint64_t earlier_ns);
 void segment_put_mark(struct segment_transaction *transaction, uint64_t time, uint32_t mark_kind, uint64_t id,
                       uint32_t string);

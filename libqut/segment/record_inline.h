@@ -3,16 +3,32 @@
 #ifndef QUT_SEGMENT_RECORD_INLINE_H
 #define QUT_SEGMENT_RECORD_INLINE_H
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "libqut/segment/segment.h"
 
+// Of a number below 2^28: its bytes, from the lowest on, and how many they are. Nothing is asked that could be guessed
+// wrong: how long numbers are is hard to foresee.
+static inline uint32_t segment_number_word(uint32_t value, uint32_t *byte_count)
+{
+    static const uint32_t goes_on[4] = {0, 0x80, 0x8080, 0x808080};
+    uint32_t more = (uint32_t)(value > 0x7f) + (value > 0x3fff) + (value > 0x1fffff);
+    value = (value & 0x3fff) | (value & 0xfffc000) << 2;
+    value = (value & 0x7f007f) | (value & 0x3f803f80) << 1;
+    *byte_count = 1 + more;
+    return value | goes_on[more];
+}
+
+// May write a byte more than it counts.
 static inline uint8_t *segment_put_number(uint8_t *at, uint64_t value)
 {
-    if (value >= 0x80 && value < 0x4000) { // most of those that are no single byte
-        uint16_t both = (uint16_t)((value & 0x7f) | 0x80 | value >> 7 << 8);
+    if (__builtin_expect(value < 0x4000, 1)) { // the same, of 1 or 2 bytes
+        size_t low = (size_t)value, more = low > 0x7f;
+        uint16_t both = (uint16_t)(low + (low & 0x3f80) + (more << 7));
         memcpy(at, &both, sizeof both);
-        return at + sizeof both;
+        return at + 1 + more;
     }
     for (; value >= 0x80; value >>= 7)
         *at++ = (uint8_t)(value | 0x80);
@@ -25,29 +41,21 @@ static inline uint64_t segment_zigzag(int64_t value)
     return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
 }
 
-// What a record counts from: the one before it.
-struct segment_record_base {
-    uint64_t time, cpu_time, cpu_step;
-    const qut_trace_u64 *metrics;
-    uint32_t kind; // kind | flags << 8
-};
-
-// A run's numbers, out of the segment: bytes of records that are written could be those, as far as a compiler knows.
-struct segment_run {
-    uint64_t first_time, last_time, cpu_time;
-    const qut_trace_u64 *metrics; // NULL: they are what they were
-    uint32_t node, count, kind;   // kind | flags << 8
-};
-
-static inline struct segment_run segment_run_of(const struct qut_trace_run *run)
+// kind | flags << 16, as a run has them side by side.
+static inline uint32_t segment_run_kind(const struct qut_trace_run *run)
 {
-    return (struct segment_run){run->first_time,
-                                run->last_time,
-                                run->cpu_time,
-                                run->metrics,
-                                run->node,
-                                run->count,
-                                run->kind | (uint32_t)run->flags << 8};
+    typedef uint32_t __attribute__((may_alias)) both;
+    return *(const both *)(const void *)&run->kind;
+}
+static_assert(offsetof(struct qut_trace_run, kind) % 8 == 0 &&
+                  offsetof(struct qut_trace_run, flags) == offsetof(struct qut_trace_run, kind) + 2 &&
+                  offsetof(struct qut_trace_run, zero) == offsetof(struct qut_trace_run, kind) + 4,
+              "one word");
+
+// The same, as records have them: kind | flags << 8, both below 256.
+static inline uint32_t segment_record_kind(uint32_t run_kind)
+{
+    return (run_kind | run_kind >> 8) & 0xffff;
 }
 
 // What one sample of the run took of processor time, on average.
@@ -56,7 +64,7 @@ static inline uint64_t segment_cpu_step(uint64_t growth, uint32_t count)
     return count == 1 ? growth : (uint64_t)((int64_t)growth / (int64_t)count);
 }
 
-static inline uint8_t *segment_put_metrics(uint8_t *at, unsigned *tag, const struct segment *segment,
+static inline uint8_t *segment_put_metrics(uint8_t *at, uint8_t *tag, const struct segment *segment,
                                            const qut_trace_u64 *from, const qut_trace_u64 *to)
 {
     uint8_t *mask_byte = at++;
@@ -76,36 +84,47 @@ static inline uint8_t *segment_put_metrics(uint8_t *at, unsigned *tag, const str
     return at;
 }
 
-// Without extras: these follow, and have their bit in the tag, the first byte. Returns its end.
-static inline uint8_t *segment_put_run_record(uint8_t *at, const struct segment *segment,
-                                              const struct segment_record_base *base, const struct segment_run *run,
-                                              bool is_recent)
+// A record's tag, kind and node, from the lowest byte on: 7 at most.
+struct segment_record_head {
+    uint64_t bytes;
+    uint32_t byte_count;
+};
+
+static inline struct segment_record_head segment_record_head(uint32_t node, bool is_recent)
 {
-    uint8_t *tag_byte = at++;
-    unsigned tag = QUT_TRACE_TAG_RUN;
-    if (run->kind != base->kind) {
-        tag |= QUT_TRACE_TAG_KIND;
-        *at++ = (uint8_t)run->kind;
-        *at++ = (uint8_t)(run->kind >> 8);
-    }
-    if (is_recent) {
-        tag |= QUT_TRACE_TAG_RECENT;
-        *at++ = (uint8_t)qut_trace_recent_index(run->node);
-    } else {
-        at = segment_put_number(at, run->node);
-    }
-    at = segment_put_number(at, run->first_time - base->time);
+    if (is_recent)
+        return (struct segment_record_head){
+            (uint64_t)qut_trace_recent_index(node) << 8 | QUT_TRACE_TAG_RUN | QUT_TRACE_TAG_RECENT, 2};
+    uint32_t node_bytes;
+    uint64_t word = segment_number_word(node, &node_bytes);
+    return (struct segment_record_head){word << 8 | QUT_TRACE_TAG_RUN, 1 + node_bytes};
+}
+
+static inline struct segment_record_head segment_head_with_kind(struct segment_record_head head, uint32_t record_kind)
+{
+    return (struct segment_record_head){(head.bytes & 0xff) | QUT_TRACE_TAG_KIND | (uint64_t)record_kind << 8 |
+                                            head.bytes >> 8 << 24,
+                                        head.byte_count + 2};
+}
+
+// What is counted from the run before is counted from `base`. Without extras: these follow, and have their bit in the
+// tag, the first byte. Returns its end. Each number is written as soon as it is known: processors have few registers.
+static inline uint8_t *segment_put_run_record(uint8_t *begin, const struct segment *segment,
+                                              struct segment_record_head head, const struct qut_trace_run *run,
+                                              const struct qut_trace_commit *base, bool has_metrics)
+{
+    memcpy(begin, &head.bytes, sizeof head.bytes);
+    uint8_t *at = segment_put_number(begin + head.byte_count, run->first_time - base->time);
     if (run->count > 1) {
-        tag |= QUT_TRACE_TAG_COUNT;
+        *begin |= QUT_TRACE_TAG_COUNT;
         at = segment_put_number(at, run->count - 2);
         at = segment_put_number(at, run->last_time - run->first_time);
     }
-    if (segment->flags & QUT_TRACE_HAS_CPU_TIME)
+    if (__builtin_expect(segment->flags & QUT_TRACE_HAS_CPU_TIME, 1))
         at = segment_put_number(
             at, segment_zigzag((int64_t)(run->cpu_time - base->cpu_time - base->cpu_step * run->count)));
-    if (segment->metric_mask && run->metrics)
-        at = segment_put_metrics(at, &tag, segment, base->metrics, run->metrics);
-    *tag_byte = (uint8_t)tag;
+    if (has_metrics && segment->metric_mask)
+        at = segment_put_metrics(at, begin, segment, base->metrics, run->metrics);
     return at;
 }
 

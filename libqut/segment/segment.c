@@ -42,7 +42,8 @@ static void find_sections(struct segment *segment)
     segment->mode = h->mode;
     segment->flags = h->flags;
     segment->metric_mask = h->metric_mask;
-    segment->plain_bytes_max = SEGMENT_TRACE_RECORD_ROOM_BYTES - 2 * segment_run_bytes_max(segment);
+    segment->used_bytes_max = SEGMENT_TRACE_RECORD_ROOM_BYTES - segment_run_bytes_max(segment);
+    segment->plain_bytes_max = segment->used_bytes_max - segment_run_bytes_max(segment);
     segment->merge_gap_units = h->merge_gap_ns >> QUT_TRACE_TIME_SHIFT;
 }
 

@@ -45,7 +45,8 @@ struct segment {
     uint32_t ring_capacity[QUT_TRACE_LEVELS];
     uint32_t string_bytes, string_index_mask;
     uint32_t mode, flags, metric_mask;
-    uint32_t plain_bytes_max; // with so many bytes in a chunk, two more records of runs surely fit
+    uint32_t used_bytes_max;  // of a chunk, so that one more record of a run surely fits
+    uint32_t plain_bytes_max; // ... two more
     uint64_t merge_gap_units;
     _Atomic uint32_t module_lock;     // of the thread that adds modules; not signal-safe
     uint32_t retiring;                // a slot is being given to another thread; no thread waits for it
@@ -125,7 +126,7 @@ static inline uintptr_t segment_entry_at(const struct qut_trace_thread *thread, 
     return __atomic_load_n((const segment_entry *)&thread->entry_sp[level], __ATOMIC_RELAXED);
 }
 
-// How many are under way: so many levels have an entry that is not 0. (`depth` is for readers, and may be behind.)
+// How many are under way: so many levels have an entry that is not 0.
 static inline uint32_t segment_depth(const struct qut_trace_thread *thread)
 {
     uint32_t depth = 0;
@@ -143,14 +144,19 @@ static inline void segment_put_entry(struct qut_trace_thread *thread, uint32_t l
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+// Where none is under way. sp is not 0.
+static inline struct qut_trace_writer *segment_begin_outermost(struct qut_trace_thread *thread, uintptr_t sp)
+{
+    segment_put_entry(thread, 0, sp);
+    return &thread->writers[0];
+}
+
 static inline struct qut_trace_writer *segment_begin(struct qut_trace_thread *thread, uintptr_t sp, uintptr_t stack_low,
                                                      uintptr_t stack_high)
 {
     if (__builtin_expect(segment_entry_at(thread, 0) != 0, 0))
         return segment_begin_nested(thread, sp, stack_low, stack_high);
-    segment_put_entry(thread, 0, sp ? sp : (uintptr_t)SEGMENT_ENTRY_NONE);
-    __atomic_store_n(&thread->depth, 1, __ATOMIC_RELAXED);
-    return &thread->writers[0];
+    return segment_begin_outermost(thread, sp ? sp : (uintptr_t)SEGMENT_ENTRY_NONE);
 }
 
 static inline void segment_end_of(struct qut_trace_thread *thread)
@@ -159,7 +165,6 @@ static inline void segment_end_of(struct qut_trace_thread *thread)
         segment_end_nested(thread);
         return;
     }
-    __atomic_store_n(&thread->depth, 0, __ATOMIC_RELAXED);
     segment_put_entry(thread, 0, 0);
 }
 

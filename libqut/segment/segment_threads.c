@@ -110,7 +110,6 @@ static struct qut_trace_thread *begin(struct segment *segment, uint32_t tid, con
         thread->writers[level].level = level;
         thread->entry_sp[level] = 0;
     }
-    segment_put32(&thread->depth, 0);
     __atomic_store_n(&thread->uid, __atomic_fetch_add(&segment->header->thread_uid_next, 1, __ATOMIC_RELAXED),
                      __ATOMIC_RELEASE);
     __atomic_store_n(&thread->state, QUT_TRACE_THREAD_LIVE, __ATOMIC_RELEASE);

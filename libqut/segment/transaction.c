@@ -25,30 +25,40 @@ static void add_record(struct segment_transaction *t, const uint8_t *end, uint64
 {
     t->used_bytes += (uint32_t)(end - record_end(t));
     t->record_count++;
-    t->base.time = time;
+    segment_fill64(&t->to->time, time);
 }
 
-void segment_put_run(struct segment_transaction *t, const struct qut_trace_run *open_run,
-                     const struct segment_extra *extras, uint32_t extra_count, uint64_t earlier_ns)
+static void copy_metrics(const struct segment_transaction *t, const qut_trace_u64 *from)
+{
+    if (t->segment->metric_mask)
+        for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
+            segment_fill64(&t->to->metrics[i], from[i]);
+}
+
+void segment_put_run(struct segment_transaction *t, const struct qut_trace_run *run, const struct segment_extra *extras,
+                     uint32_t extra_count, uint64_t earlier_ns)
 {
     uint8_t *begin = record_end(t);
-    struct segment_run run = segment_run_of(open_run);
-    uint8_t *end = segment_put_run_record(begin, t->segment, &t->base, &run, is_recent(t, run.node));
+    uint32_t kind = segment_record_kind(segment_run_kind(run));
+    struct segment_record_head head = segment_record_head(run->node, is_recent(t, run->node));
+    if (kind != t->to->kind)
+        head = segment_head_with_kind(head, kind);
+    uint8_t *end = segment_put_run_record(begin, t->segment, head, run, t->to, true);
     if (extra_count || earlier_ns) {
         *begin |= QUT_TRACE_TAG_EXTRAS;
         end = segment_put_extras(end, extras, extra_count, earlier_ns);
     }
-    add_record(t, end, run.last_time);
-    t->chunk_samples += run.count;
-    t->base.cpu_step = segment_cpu_step(run.cpu_time - t->base.cpu_time, run.count);
-    t->base.cpu_time = run.cpu_time;
-    t->base.kind = run.kind;
-    t->base.metrics = run.metrics;
+    add_record(t, end, run->last_time);
+    t->chunk_samples += run->count;
+    segment_fill64(&t->to->cpu_step, segment_cpu_step(run->cpu_time - t->to->cpu_time, run->count));
+    segment_fill64(&t->to->cpu_time, run->cpu_time);
+    segment_put32(&t->to->kind, kind);
+    copy_metrics(t, run->metrics);
 }
 
 void segment_put_mark(struct segment_transaction *t, uint64_t time, uint32_t mark_kind, uint64_t id, uint32_t string)
 {
-    add_record(t, segment_put_mark_record(record_end(t), mark_kind, time - t->base.time, id, string), time);
+    add_record(t, segment_put_mark_record(record_end(t), mark_kind, time - t->to->time, id, string), time);
 }
 
 // A handler jumped out while the writer's chunk was being sealed: is it?
@@ -72,26 +82,27 @@ void segment_transaction_begin(struct segment_transaction *t, struct segment *se
     t->writer = writer;
     t->from = from;
     t->to = &writer->commits[(version + 1) & 1];
-    t->base.metrics = from->metrics;
     t->version = version;
     t->stored = from->stored;
     t->merged = from->merged;
     t->overwritten = from->overwritten;
-    t->base.time = from->time;
-    t->base.cpu_time = from->cpu_time;
-    t->base.cpu_step = from->cpu_step;
     t->chunk = from->chunk;
     t->chunk_seq = from->chunk_seq;
     t->used_bytes = from->used_bytes;
     t->record_count = from->record_count;
     t->chunk_samples = from->chunk_samples;
-    t->base.kind = from->kind;
     t->run_count = 0;
     t->recent_count = 0;
     segment_put32(&writer->twins, 0);
-    segment_put32(&writer->still, 0);
+    segment_put32(&writer->still,
+                  segment->metric_mask ? 0 : SEGMENT_STILL); // none is measured: they are what they were
     segment_order();
     segment_order_stores(); // the other copy may be read until its `version` is over
+    segment_fill64(&t->to->time, from->time);
+    segment_fill64(&t->to->cpu_time, from->cpu_time);
+    segment_fill64(&t->to->cpu_step, from->cpu_step);
+    segment_put32(&t->to->kind, from->kind);
+    copy_metrics(t, from->metrics);
     if (__builtin_expect(writer->sealing != 0, 0) && !is_still_open(t))
         t->chunk = 0;
     if (from->run.count)
@@ -105,19 +116,12 @@ void segment_transaction_commit(struct segment_transaction *t)
     segment_fill64(&to->stored, t->stored);
     segment_fill64(&to->merged, t->merged);
     segment_fill64(&to->overwritten, t->overwritten);
-    segment_fill64(&to->time, t->base.time);
-    segment_fill64(&to->cpu_time, t->base.cpu_time);
-    segment_fill64(&to->cpu_step, t->base.cpu_step);
     segment_put32(&to->chunk, t->chunk);
     segment_put32(&to->chunk_seq, t->chunk_seq);
     segment_put32(&to->used_bytes, t->used_bytes);
     segment_put32(&to->record_count, t->record_count);
     segment_put32(&to->chunk_samples, t->chunk_samples);
-    segment_put32(&to->kind, t->base.kind);
     segment_put32(&to->run.count, t->run_count);
-    if (t->segment->metric_mask)
-        for (int i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
-            segment_fill64(&to->metrics[i], t->base.metrics[i]);
     // Release: a reader that sees the version sees the copy, and the bytes that it counts.
     __atomic_store_n(&writer->version, t->version + 1, __ATOMIC_RELEASE);
     segment_order();

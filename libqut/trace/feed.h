@@ -5,6 +5,7 @@
 //   feed_slot.c     which slot a thread has; its beginning and its end
 //   feed_stack.c    pcs -> nodes
 //   feed_sample.c   hits
+//   feed_steps.c    stacks that are given frame by frame
 //   feed_modules.c  what is loaded -> the segment
 //   feed_upkeep.c   names and ends of threads that were not told; what raw pcs lie in
 //   feed_fork.c     what a child gets
@@ -104,7 +105,8 @@ struct feed {
     uintptr_t told[FEED_TOLD_COUNT];
     struct feed_file files[FEED_FILES_MAX];
     uint32_t file_count;
-    uint64_t looked_ns;                 // when upkeep last looked at threads
+    uint64_t looked_ns;    // when upkeep last looked at threads
+    _Atomic bool had_cuts; // of stacks that are given in steps: then an append looks whether its own was cut
     _Atomic uint32_t is_short_of_slots; // upkeep shall look at once
 };
 
@@ -139,6 +141,11 @@ void feed_begin_stack(struct feed_stack *stack);
 // What an interpreter runs, behind its frames, of the walk that the thread has just taken notes of. Then the stack is
 // not the one that the thread remembers.
 void feed_add_functions(struct feed_scratch *scratch, const void *ucontext, const struct arch_capture *capture);
+
+// ---- feed_sample.c
+
+// qut_trace_append_node, whatever has to be asked.
+int feed_store_node(uint32_t node, const struct qut_event *event);
 
 // ---- feed_modules.c; under the registry's lock
 

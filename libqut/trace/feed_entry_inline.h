@@ -55,6 +55,28 @@ static inline bool feed_enter(struct feed_entry *entry, uintptr_t here)
     return false;
 }
 
+// The same two of the outermost append of a registered thread, of which all is known that they ask. False: it is
+// none, and nothing was done. Else feed_leave_outermost has to come.
+static inline bool feed_enter_outermost(uintptr_t here)
+{
+    struct runtime_thread *thread = runtime_thread_self();
+    if (__builtin_expect(!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0, 0))
+        return false;
+    atomic_store_explicit(&thread->walking, 1, memory_order_relaxed);
+    os_fence_light();
+    thread->append_sp = here;
+    return true;
+}
+
+static inline void feed_leave_outermost(void)
+{
+    struct runtime_thread *thread = runtime_thread_self(); // who holds it on to here has a register less
+    thread->append_sp = 0;
+    uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
+    atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
+    atomic_store_explicit(&thread->walking, 0, memory_order_release);
+}
+
 // ---- slots
 
 // A trace that was closed has another generation: what is left from it is never taken for the next one's.

@@ -214,6 +214,31 @@ int feed_trace_sample_own(const struct qut_event *event)
     return result;
 }
 
+int feed_store_node(uint32_t node, const struct qut_event *event)
+{
+    int result;
+    struct feed_scratch *scratch = begin((uintptr_t)__builtin_frame_address(0), &result);
+    if (scratch) {
+        struct feed_scratch *steps = feed_scratch(&scratch->entry, 0);
+        bool is_cut = steps->is_cut;
+        event = event ? event : &no_event;
+        result = QUT_STORED_NOT;
+        if (is_cut) {
+            segment_cut(scratch->entry.writer, QUT_TRACE_CUT_TREE);
+            node = node ? node : steps->cut_node;
+            steps->is_cut = false;
+        }
+        if (is_bad(event)) {
+            segment_lose(scratch->entry.writer, QUT_TRACE_LOST_BAD);
+        } else {
+            fill_sample(&scratch->entry, scratch, event, time_of(event), node, is_cut);
+            result = store(&scratch->entry, scratch); // which knows a node from none
+        }
+        end_hit(scratch);
+    }
+    return result;
+}
+
 int feed_trace_store_walk(const uintptr_t *pcs, size_t count, const uint8_t *flags, size_t flag_count,
                           const struct qut_end *end, bool is_interrupted, const struct qut_event *event)
 {
@@ -290,13 +315,9 @@ static bool throttle_slowly(uint32_t total, uint64_t amount, uintptr_t here)
 // between finds it counted or not.
 bool feed_trace_throttle(uint32_t total, uint64_t amount)
 {
-    struct runtime_thread *thread = runtime_thread_self();
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (__builtin_expect(!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 0, 0))
+    if (__builtin_expect(!feed_enter_outermost(here), 0))
         return throttle_slowly(total, amount, here);
-    atomic_store_explicit(&thread->walking, 1, memory_order_relaxed);
-    os_fence_light();
-    thread->append_sp = here;
     struct feed_entry entry = {.feed = feed_now()};
     bool is_done = entry.feed && feed_has_slot(entry.feed) && feed_know_slot(&entry);
     if (__builtin_expect(is_done, 1)) {
@@ -307,10 +328,7 @@ bool feed_trace_throttle(uint32_t total, uint64_t amount)
             arch_native_add(&writer->totals[total + 1], amount);
         }
     }
-    thread->append_sp = 0;
-    uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
-    atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
-    atomic_store_explicit(&thread->walking, 0, memory_order_release);
+    feed_leave_outermost();
     return __builtin_expect(is_done, 1) ? false : throttle_slowly(total, amount, here);
 }
 
@@ -353,89 +371,4 @@ uint32_t feed_trace_node_at(uint64_t time_ns)
     }
     feed_leave(&entry);
     return node;
-}
-
-// ---- in steps
-
-// For steps, which are no hits: what is remembered between them is the thread's.
-static struct feed_scratch *steps_of(struct feed_entry *entry)
-{
-    return feed_own_slot(entry) ? feed_scratch(entry, 0) : NULL;
-}
-
-// What the next qut_trace_append_node says.
-static void note_cut(struct feed_scratch *steps, uint32_t parent)
-{
-    if (!steps || steps->is_cut)
-        return;
-    steps->cut_node = parent;
-    steps->is_cut = true;
-}
-
-uint32_t qut_trace_node(uint32_t parent, uintptr_t pc, uint32_t stack_flags)
-{
-    struct feed_entry entry;
-    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
-        return 0;
-    struct feed_scratch *steps = steps_of(&entry);
-    uint32_t node = 0;
-    if (steps && !(steps->is_cut && parent == 0)) {
-        struct feed_stack stack = {.feed = entry.feed, .modules = entry.modules};
-        feed_begin_stack(&stack);
-        node = feed_frame_node(&stack, parent, pc, stack_flags & QUT_STACK_INTERRUPTED ? QUT_FRAME_INTERRUPTED : 0u);
-    }
-    if (node == 0)
-        note_cut(steps, parent);
-    feed_leave(&entry);
-    return node;
-}
-
-uint32_t qut_trace_label_node(uint32_t parent, const char *name)
-{
-    struct feed_entry entry;
-    if (!feed_enter(&entry, (uintptr_t)__builtin_frame_address(0)))
-        return 0;
-    struct feed_scratch *steps = steps_of(&entry);
-    struct segment *segment = &entry.feed->segment;
-    uint32_t node = 0;
-    if (steps && !(steps->is_cut && parent == 0)) {
-        uint32_t string = segment_string(segment, name, strlen(name));
-        if (string || !*name)
-            node = segment_node(segment, parent, string, QUT_TRACE_CLASS_LABEL << QUT_TRACE_CLASS_SHIFT);
-    }
-    if (node == 0)
-        note_cut(steps, parent);
-    feed_leave(&entry);
-    return node;
-}
-
-int qut_trace_append_node(uint32_t node, const struct qut_event *event)
-{
-    struct feed_entry entry;
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    int result = QUT_STORED_NOT;
-    if (!feed_enter(&entry, here))
-        return QUT_STORED_NO_TRACE;
-    __builtin_prefetch(
-        &entry.feed->segment.nodes[node & entry.feed->segment.node_mask]); // it will be looked at, and may be far away
-    if (feed_begin(&entry, here)) {
-        struct feed_scratch *scratch = scratch_of(&entry);
-        struct feed_scratch *steps = entry.writer == entry.slot->writers ? scratch : feed_scratch(&entry, 0);
-        bool is_cut = steps->is_cut;
-        event = event ? event : &no_event;
-        if (__builtin_expect(is_cut, 0)) {
-            segment_cut(entry.writer, QUT_TRACE_CUT_TREE);
-            node = node ? node : steps->cut_node;
-            steps->is_cut = false;
-        }
-        if (__builtin_expect(is_bad(event), 0)) {
-            segment_lose(entry.writer, QUT_TRACE_LOST_BAD);
-        } else {
-            fill_sample(&entry, scratch, event, time_of(event), node, is_cut);
-            result = store(&entry, scratch); // which knows a node from none
-        }
-        segment_end_of(entry.slot);
-    }
-    feed_leave(&entry);
-    return result;
 }

@@ -262,7 +262,9 @@ static bool copy_thread_once(const struct trace_segment_view *view, struct qut_t
     if (copy->state == QUT_TRACE_THREAD_TAKEN && trace_segment_retired(trace_segment_counters(view))->uid == copy->uid)
         return false;
     copy->tid = thread->tid;
-    copy->depth = __atomic_load_n(&thread->depth, __ATOMIC_RELAXED);
+    for (unsigned level = 0; level < QUT_TRACE_LEVELS; level++)
+        copy->depth +=
+            copy->state == QUT_TRACE_THREAD_LIVE && __atomic_load_n(&thread->entry_sp[level], __ATOMIC_RELAXED);
     copy->start_ns = __atomic_load_n(&thread->start_ns, __ATOMIC_RELAXED);
     copy->end_ns = __atomic_load_n(&thread->end_ns, __ATOMIC_RELAXED);
     memcpy(copy->name, thread->name, sizeof copy->name);
