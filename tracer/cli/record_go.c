@@ -183,8 +183,8 @@ static int record_a_command(struct work *work)
         cli_report_error(stderr, options->path, &error);
         return CLI_BAD;
     }
-    const char *refused =
-        record_program_self(&self, &error) == 0 ? record_program_refuses_agent(&work->program, &self) : NULL;
+    record_program_self(&self);
+    const char *refused = record_program_refuses_agent(&work->program, &self);
     if (!refused && record_find_agent(work->agent_path, &error) != 0) {
         cli_report_error(stderr, AGENT_FILE, &error);
         return CLI_BAD;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "libqut/arch/native.h"
 #include "qutc/input/elf_file.h"
 #include "qutc/input/identity.h"
 
@@ -158,11 +160,23 @@ int record_program_find(struct program *program, const char *name, struct base_e
     return 0;
 }
 
-int record_program_self(struct program *program, struct base_error *error)
+// Of the first object that is loaded: the program.
+static int take_own_interpreter(struct dl_phdr_info *info, size_t size, void *context)
 {
-    *program = (struct program){.path = "/proc/self/exe", .image = "/proc/self/exe"};
-    look_inside(program);
-    return program->is_known ? 0 : base_fail(error, BASE_ERR_IO, "", 0, "this program's own file cannot be read");
+    struct program *program = context;
+    (void)size;
+    for (size_t i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_INTERP)
+            snprintf(program->interpreter, sizeof program->interpreter, "%s",
+                     (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
+    return 1;
+}
+
+void record_program_self(struct program *program)
+{
+    *program =
+        (struct program){.is_known = true, .is_64 = sizeof(void *) == sizeof(uint64_t), .arch = arch_native_arch.id};
+    dl_iterate_phdr(take_own_interpreter, program);
 }
 
 const char *record_program_refuses_agent(const struct program *program, const struct program *self)

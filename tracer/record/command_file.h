@@ -25,8 +25,8 @@ struct program {
 
 // Finds it as execvp does. 0; or one of the statuses above, *error says why.
 int record_program_find(struct program *program, const char *name, struct base_error *error);
-// The running program itself, which the agent was built with.
-int record_program_self(struct program *program, struct base_error *error);
+// The running program itself, which the agent was built with, as its memory says: of no path.
+void record_program_self(struct program *program);
 // Whether what is built like *self can be preloaded; else why not, in words.
 const char *record_program_refuses_agent(const struct program *program, const struct program *self);
 

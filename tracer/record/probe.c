@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -92,7 +93,15 @@ static int try_to_talk(struct base_error *error)
     return result;
 }
 
+// Or it cannot be told, since a filter denies the question.
+static bool may_be_filtered(void)
+{
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+}
+
 int record_probe(struct base_error *error)
 {
+    if (!may_be_filtered())
+        return 0;
     return try_to_wait(error) == 0 && try_to_listen(error) == 0 ? try_to_talk(error) : -1;
 }
