@@ -76,8 +76,8 @@ static inline uint32_t find_beside(qut_trace_u64 *words, uint32_t line, uint32_t
 
 // The index of `word`, which is not 0, or 0: all of its places are taken. `parent`: the word beside which it is to lie,
 // always the same one of the same word; 0: none.
-static inline uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, uint32_t parent,
-                                   qut_trace_u64 *count)
+__attribute__((noinline)) static uint32_t find_anywhere(qut_trace_u64 *words, uint32_t mask, uint64_t word,
+                                                        uint32_t parent, qut_trace_u64 *count)
 {
     // All masks keep lines whole. Of the lines anywhere each lies in another quarter than the one before: most of them
     // outside of the beginnings, which fill first.
@@ -97,6 +97,20 @@ static inline uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t
         index = find_in_line(words, which | within, first, word, count);
     }
     return index;
+}
+
+// The same; where most are is looked at first.
+static inline uint32_t find_or_put(qut_trace_u64 *words, uint32_t mask, uint64_t word, uint32_t parent,
+                                   qut_trace_u64 *count)
+{
+    uint32_t range_mask = range_masks[parent > range_masks[0] ? FAMILY_RANGE : 0];
+    if (parent <= range_masks[FAMILY_RANGE] && range_mask < mask >> 3) {
+        uint32_t hash = (uint32_t)mix(word), index = (hash & range_mask & ~(uint32_t)(LINE_WORDS - 1)) | hash >> 29;
+        // Acquire: see find_in_line. Index 0 has none.
+        if (__atomic_load_n(&words[index], __ATOMIC_ACQUIRE) == word)
+            return index;
+    }
+    return find_anywhere(words, mask, word, parent, count);
 }
 
 uint32_t segment_child(struct segment *segment, uint32_t parent, uint64_t code, unsigned kind)
