@@ -32,6 +32,7 @@ struct server_client {
     struct server *server;
     struct server_client *next;
     uint64_t since_ns;
+    bool is_watched; // by the loop
 };
 
 union packet {
@@ -147,7 +148,10 @@ static void forget(struct server_client *client)
         place = &(*place)->next;
     *place = client->next;
     server->client_count--;
-    record_loop_remove(server->loop, &client->source);
+    if (client->is_watched)
+        record_loop_remove(server->loop, &client->source);
+    else
+        close(client->source.fd);
     free(client);
 }
 
@@ -194,14 +198,15 @@ static void take_others(struct server_client *client, const union packet *packet
     record_server_answer(client->source.fd, reason, -1);
 }
 
-static void hear(struct loop_source *source)
+// False: it has said nothing yet. Else it is answered, and forgotten.
+static bool take_packet(struct server_client *client)
 {
-    struct server_client *client = source->context;
+    const struct loop_source *source = &client->source;
     union packet packet;
     int descriptor;
     ssize_t size = receive(source->fd, &packet, &descriptor);
     if (size < 0)
-        return;
+        return false;
     bool is_ours = has_token(client->server, &packet, (size_t)size);
     bool is_strange = is_ours && packet.head.version != AGENT_VERSION;
     if (!is_ours || is_strange || !is_sound(&packet, (size_t)size)) {
@@ -222,6 +227,12 @@ static void hear(struct loop_source *source)
         take_others(client, &packet, descriptor);
     }
     forget(client);
+    return true;
+}
+
+static void hear(struct loop_source *source)
+{
+    take_packet(source->context);
 }
 
 // There is no descriptor left: one is kept for this, so that no agent waits for an answer that cannot come, and we are
@@ -241,7 +252,7 @@ static bool turn_away(struct server *server, int listening_fd)
     return fd >= 0;
 }
 
-// A new connection: what it says is mostly there already.
+// A new connection: what it says is mostly there already, and then nothing is to be watched.
 static bool accept_one(struct server *server, int listening_fd)
 {
     int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -261,10 +272,11 @@ static bool accept_one(struct server *server, int listening_fd)
                                      .since_ns = base_clock_now_ns()};
     server->clients = client;
     server->client_count++;
-    if (record_loop_add(server->loop, &client->source, NULL) != 0)
+    if (take_packet(client))
+        return true;
+    client->is_watched = record_loop_add(server->loop, &client->source, NULL) == 0;
+    if (!client->is_watched)
         forget(client);
-    else
-        hear(&client->source);
     return true;
 }
 
@@ -284,7 +296,7 @@ void record_server_drain(struct server *server)
             continue;
     for (struct server_client *client = server->clients, *next; client; client = next) {
         next = client->next;
-        hear(&client->source);
+        take_packet(client);
     }
 }
 
@@ -315,8 +327,7 @@ int record_server_begin(struct server *server, struct loop *loop, const struct s
     server->is_for_all = record_endpoint_directory(server->directory, sizeof server->directory, is_for_all);
     int in_directory = -1;
     if (server->directory[0])
-        in_directory =
-            record_endpoint_in(server->directory, server->socket_path, sizeof server->socket_path, error);
+        in_directory = record_endpoint_in(server->directory, server->socket_path, sizeof server->socket_path, error);
     int abstract = record_endpoint_abstract(server->token, error);
     if (abstract < 0 && in_directory < 0) {
         record_server_end(server);
