@@ -37,6 +37,13 @@ static inline size_t base_cursor_offset(const struct base_cursor *c)
     return (size_t)(c->at - c->start);
 }
 
+// Nothing was wrong so far. As one number: the two asked one after the other, gcc would keep them in memory, and read
+// as a word what it wrote there as bytes, which waits.
+static inline bool base_cursor_is_sound(const struct base_cursor *c)
+{
+    return !(c->failed | c->overlong);
+}
+
 static inline void base_cursor_fail(struct base_cursor *c)
 {
     c->failed = true;

@@ -222,7 +222,7 @@ static struct value evaluate(const struct arch *arch, struct base_bytes ops, boo
             return unknown;
         }
     }
-    return depth && !c.failed && !c.overlong ? stack[depth - 1] : unknown;
+    return depth && base_cursor_is_sound(&c) ? stack[depth - 1] : unknown;
 }
 
 // Arithmetic wraps at the width of an address.
@@ -337,6 +337,6 @@ uint8_t cfi_expression_dex_pc(const struct arch *arch, struct base_bytes ops)
         reg = base_read_uleb(&c);
     else if (op >= OP_BREG0 && op <= OP_BREG31)
         reg = (uint64_t)(op - OP_BREG0);
-    bool whole = base_read_sleb(&c) == 0 && !c.failed && !c.overlong && base_cursor_left(&c) == 0;
+    bool whole = base_read_sleb(&c) == 0 && base_cursor_is_sound(&c) && base_cursor_left(&c) == 0;
     return whole && reg < arch->register_count ? (uint8_t)reg : QUT_NO_REGISTER;
 }

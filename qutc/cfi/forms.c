@@ -120,7 +120,7 @@ struct cfi_point cfi_point_with_cfa(struct cfi_forms *forms, const struct cfi_ci
         state.cfa.offset_bytes = point.offset_bytes;
     bool understood = cfi_state_apply_cfa(&state.cfa, forms->arch, cie, op, c);
     point.form = CFI_FORM_BAD_PROGRAM;
-    if (understood && !c->failed && !c->overlong)
+    if (understood && base_cursor_is_sound(c))
         point.form = intern(forms, &state, &point.offset_bytes);
     return point;
 }

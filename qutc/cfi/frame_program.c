@@ -207,7 +207,7 @@ static struct cfi_point apply_cfa(const struct run *run, struct cfi_point now, s
     const uint64_t number = base_read_uleb(&quick);
     const uint64_t offset_bytes = op == CFA_DEF_CFA ? base_read_uleb(&quick) : (uint32_t)now.offset_bytes;
     bool is_register = op == CFA_DEF_CFA || (op == CFA_DEF_CFA_REGISTER && cfi_form_has_offset(run->forms, now.form));
-    if (!is_register || number > LEB_BITS || offset_bytes > INT32_MAX || quick.failed || quick.overlong)
+    if (!is_register || number > LEB_BITS || offset_bytes > INT32_MAX || !base_cursor_is_sound(&quick))
         return cfi_point_with_cfa(run->forms, run->cie, now, op, c);
     *c = quick;
     now.offset_bytes = (int32_t)offset_bytes;

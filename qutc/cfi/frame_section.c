@@ -38,7 +38,7 @@ static void skip_record(struct reader *r, enum base_reason reason, uint64_t offs
 }
 
 // False at the end of the section. A length that leaves the section ends the reading, and is counted.
-static bool next_record(struct reader *r, struct base_cursor *c, struct record *record)
+static inline bool next_record(struct reader *r, struct base_cursor *c, struct record *record)
 {
     for (;;) {
         if (base_cursor_left(c) < 4)
@@ -122,13 +122,13 @@ static const char *parse_cie(struct reader *r, struct base_cursor *c, struct cfi
             return "CIE augmentation length";
         struct base_cursor data = *c;
         data.end = c->at + size;
-        if (!read_augmentation(r, &data, letters + 1, cie) || data.failed || data.overlong)
+        if (!read_augmentation(r, &data, letters + 1, cie) || !base_cursor_is_sound(&data))
             return "CIE augmentation";
         base_cursor_skip(c, size);
     } else if (letters[0]) {
         return "CIE augmentation";
     }
-    if (c->failed || c->overlong)
+    if (!base_cursor_is_sound(c))
         return "CIE cut off";
     cie->program = (struct base_bytes){c->at, base_cursor_left(c)};
     return NULL;
@@ -137,10 +137,6 @@ static const char *parse_cie(struct reader *r, struct base_cursor *c, struct cfi
 // The CIE at an offset, parsed at its first use; each offset is looked at once. NO_CIE with -1: no memory.
 static int find_cie(struct reader *r, uint64_t offset, uint32_t *index)
 {
-    if (r->last_cie != NO_CIE && r->last_cie_offset == offset) {
-        *index = r->last_cie;
-        return 0;
-    }
     struct cfi_frame_records *records = r->records;
     uint64_t hash = base_hash_word(0, offset);
     for (uint32_t step = 0; (*index = base_hash_next(&records->cie_index, hash, &step)) != BASE_HASH_NONE;)
@@ -188,7 +184,7 @@ static int add_fde(struct reader *r, struct cfi_fde fde)
 }
 
 // The FDE's [start, start + length).
-static inline bool read_range(struct reader *r, const struct cfi_cie *cie, struct base_cursor *c, uint64_t *start,
+static inline bool read_range(const struct reader *r, const struct cfi_cie *cie, struct base_cursor *c, uint64_t *start,
                               uint64_t *length)
 {
     if (cie->pointer_encoding == (PE_PCREL | PE_SDATA4)) { // nearly every .eh_frame
@@ -201,29 +197,33 @@ static inline bool read_range(struct reader *r, const struct cfi_cie *cie, struc
         }
         return true;
     }
-    return base_read_encoded(c, cie->pointer_encoding, cie->address_size, &r->bases, start) &&
-           base_read_encoded(c, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &r->bases, length);
+    struct base_cursor slow = *c; // a copy: the caller's own stays in registers
+    bool is_readable =
+        base_read_encoded(&slow, cie->pointer_encoding, cie->address_size, &r->bases, start) &&
+        base_read_encoded(&slow, cie->pointer_encoding & PE_FORMAT_MASK, cie->address_size, &r->bases, length);
+    *c = slow;
+    return is_readable;
 }
 
-static int read_fde(struct reader *r, struct record *record)
+static inline int read_fde(struct reader *r, const struct record *record)
 {
     uint64_t cie_offset = record->id;
     if (r->section->kind == INPUT_FRAME_EH)
         cie_offset = record->id_offset - record->id; // wraps to a huge offset when it points before the section
-    uint32_t cie_index;
-    if (find_cie(r, cie_offset, &cie_index) != 0)
+    uint32_t cie_index = r->last_cie;
+    if ((r->last_cie == NO_CIE || r->last_cie_offset != cie_offset) && find_cie(r, cie_offset, &cie_index) != 0)
         return -1;
     const struct cfi_cie *cie = &r->records->cies.items[cie_index];
     if (!cie->usable) {
         skip_record(r, BASE_ERR_MALFORMED, record->offset, "FDE of an unusable CIE");
         return 0;
     }
-    struct base_cursor *c = &record->body;
+    struct base_cursor c = record->body;
     uint64_t start, length;
-    bool readable = read_range(r, cie, c, &start, &length);
+    bool readable = read_range(r, cie, &c, &start, &length);
     if (cie->has_augmentation_length)
-        base_cursor_skip(c, base_read_uleb(c));
-    if (!readable || c->failed || c->overlong) {
+        base_cursor_skip(&c, base_read_uleb(&c));
+    if (!readable || !base_cursor_is_sound(&c)) {
         skip_record(r, readable ? BASE_ERR_TRUNCATED : BASE_ERR_UNSUPPORTED, record->offset, "FDE header");
         return 0;
     }
@@ -246,8 +246,8 @@ static int read_fde(struct reader *r, struct record *record)
     return add_fde(r, (struct cfi_fde){.start_rel = (uint32_t)(start - r->text_start),
                                        .end_rel = (uint32_t)(end - r->text_start),
                                        .cie = cie_index,
-                                       .program_size = (uint32_t)base_cursor_left(c),
-                                       .program = c->at});
+                                       .program_size = (uint32_t)base_cursor_left(&c),
+                                       .program = c.at});
 }
 
 int cfi_frame_records_read(const struct input_image *image, const struct input_frame_section *section,

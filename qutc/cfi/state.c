@@ -240,7 +240,7 @@ bool cfi_state_apply(struct qut_rule *state, const struct qut_rule *initial, con
             break;
         default: understood = apply_extended(state, initial, arch, cie, c, op); break;
         }
-        if (!understood || c->failed || c->overlong)
+        if (!understood || !base_cursor_is_sound(c))
             return false;
     }
     return true;

@@ -68,7 +68,7 @@ bool check_dwarf_decode(struct base_bytes expression, unsigned word_bytes, struc
         case DW_OP_stack_value: break;
         default: return false;
         }
-        if (c.failed || c.overlong)
+        if (!base_cursor_is_sound(&c))
             return false;
         ops[(*count)++] = op;
     }

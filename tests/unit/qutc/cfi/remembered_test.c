@@ -79,7 +79,7 @@ static void interpret(const struct arch *arch, const struct cfi_cie *cie, const 
             if (understood && row_rel != from_rel)
                 put(rows, from_rel, cfi_state_rule(&state, arch));
         } else if (shape == CFI_OP_CFA) {
-            understood = cfi_state_apply_cfa(&state.cfa, arch, cie, op, &c) && !c.failed && !c.overlong;
+            understood = cfi_state_apply_cfa(&state.cfa, arch, cie, op, &c) && base_cursor_is_sound(&c);
         } else if (shape != CFI_OP_OTHER) {
             cfi_skip_operands(&c, shape);
             instruction.end = c.at;
