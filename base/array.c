@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20 };
+// Most arrays are made as large as they can become, and filled to a third: of a few huge pages the last would be in
+// vain.
+enum { HUGE_PAGE = 2 << 20, MAPPED_MIN = 3 * HUGE_PAGE };
 
 static bool is_mapped(size_t bytes)
 {
-    return bytes >= HUGE_PAGE;
+    return bytes >= MAPPED_MIN;
 }
 
 // Linux places mappings of whole huge pages where huge pages can be.

@@ -119,24 +119,29 @@ static uint32_t below(uint32_t bound)
 
 enum { TEXT = 256 };
 
-// Ascending; each rule another than the one before.
-static void draw(struct cfi_row_list *list, uint32_t distance, const uint32_t *ids, uint32_t id_count)
+// Ascending in [from, end), and a hole behind it; each rule another than the one before.
+static void draw(struct cfi_row_list *list, uint32_t from, uint32_t end, uint32_t distance, const uint32_t *ids,
+                 uint32_t id_count)
 {
     list->count = 0;
-    for (uint32_t pc = below(distance); pc < TEXT; pc += 1 + below(distance))
+    for (uint32_t pc = from + below(distance); pc < end; pc += 1 + below(distance))
         cfi_row_list_put(list, pc, ids[below(id_count)]);
+    if (list->count && end < TEXT)
+        cfi_row_list_put(list, end, CFI_RULE_HOLE_ID);
 }
 
-// Long stretches of one list lie in one hole of the other.
+// Long stretches of one list lie in one hole of the other, or all of the second in a few rows of the first.
 START_TEST(each_pc_has_the_rule_of_the_first_that_has_one)
 {
     const uint32_t ids[] = {CFI_RULE_HOLE_ID, rule(8, 0), rule(16, 0), rule(24, QUT_RULE_BODY_ONLY)};
     uint32_t wanted[TEXT];
     ck_assert_int_eq(cfi_row_list_reserve(&second, TEXT, NULL), 0);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 1000; round++) {
+        const uint32_t from = round % 4 < 2 ? 0 : below(TEXT),
+                       end = round % 4 < 2 ? TEXT : from + 1 + below(TEXT - from);
         ck_assert_int_eq(cfi_row_list_reserve(&first, TEXT, NULL), 0); // a merged list has its own room
-        draw(&first, 1 + below(32), ids, 4);
-        draw(&second, 1 + below(200), ids, 3);
+        draw(&first, 0, TEXT, 1 + below(32), ids, 4);
+        draw(&second, from, end, 1 + below(round % 4 < 2 ? 200 : 8), ids, 3);
         for (uint32_t pc = 0; pc < TEXT; pc++) {
             uint32_t stated = cfi_row_list_at(&first, pc), filled = cfi_row_list_at(&second, pc);
             bool yields = round % 2 && is_body_only(&rules.rules[stated]) && filled != CFI_RULE_HOLE_ID;
