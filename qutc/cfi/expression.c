@@ -285,7 +285,8 @@ static enum qut_refusal aligned_slot(struct value v, struct qut_reg_rule *rule)
 
 bool cfi_expression_shadow(const struct arch *arch, int64_t offset_bytes, struct qut_reg_rule *rule)
 {
-    if (arch->word_bytes == 4)
+    const int64_t nearest_bytes = SHADOW_REST_BYTES_MAX - ((int64_t)1 << QUT_SHADOW_LOG2_MIN);
+    if (arch->word_bytes == 4 || offset_bytes > nearest_bytes) // all but a few
         return false;
     for (uint8_t log2 = QUT_SHADOW_LOG2_MIN; log2 <= QUT_SHADOW_LOG2_MAX; log2++) {
         int64_t rest_bytes = wrapping_add(offset_bytes, (int64_t)((uint64_t)1 << log2));

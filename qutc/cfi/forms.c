@@ -113,8 +113,9 @@ uint32_t cfi_form_learn_step(struct cfi_forms *forms, const struct cfi_cie *cie,
 }
 
 struct cfi_point cfi_point_with_cfa(struct cfi_forms *forms, const struct cfi_cie *cie, struct cfi_point point,
-                                    uint8_t op, struct base_cursor *c)
+                                    struct base_cursor *c)
 {
+    const uint8_t op = base_read_u8(c);
     struct qut_rule state = forms->states.rules[point.form];
     if (cfi_form_has_offset(forms, point.form))
         state.cfa.offset_bytes = point.offset_bytes;

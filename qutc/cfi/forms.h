@@ -19,7 +19,7 @@ enum {
     CFI_CIE_CLASS_NONE = 0xff, // CIEs beyond that: their steps are not remembered
     CFI_STEP_BYTES_MAX = 3,    // of instructions whose steps are
     CFI_NEAR_NONE = 15,        // offsets of fewer words have their rules beside the form
-    CFI_STEP_BITS = 10,
+    CFI_STEP_BITS = 12,
     CFI_FAR_RULE_BITS = 10,
 };
 
@@ -68,9 +68,9 @@ uint32_t cfi_form_interpret(struct cfi_forms *forms, const struct cfi_cie *cie, 
 // The same of an instruction of at most CFI_STEP_BYTES_MAX bytes, which are a number here; remembered from now on.
 uint32_t cfi_form_learn_step(struct cfi_forms *forms, const struct cfi_cie *cie, uint32_t form, uint32_t bytes,
                              unsigned size);
-// What one instruction that defines the CFA leaves, its opcode read already.
+// What one instruction that defines the CFA leaves.
 struct cfi_point cfi_point_with_cfa(struct cfi_forms *forms, const struct cfi_cie *cie, struct cfi_point point,
-                                    uint8_t op, struct base_cursor *c);
+                                    struct base_cursor *c);
 // The rule of a row, remembered from now on; CFI_RULE_NO_MEMORY.
 uint32_t cfi_point_learn_rule(struct cfi_forms *forms, struct cfi_point point);
 

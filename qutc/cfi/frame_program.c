@@ -76,6 +76,28 @@ static inline unsigned peek_offset(uint32_t ahead, int32_t *offset_bytes)
     return has_two ? 3 : 2;
 }
 
+// The same of any other that leads from a form to a form, with operands of a byte each.
+static inline unsigned peek_step(uint32_t ahead)
+{
+    enum { ONE_MORE = 0x80 << 8, TWO_MORE = ONE_MORE | 0x80 << 16 };
+    if ((ahead & CFA_RESTORE) == CFA_RESTORE)
+        return 1;
+    switch (ahead & UINT8_MAX) {
+    case CFA_AARCH64_NEGATE_RA_STATE: return 1;
+    case CFA_DEF_CFA_REGISTER:
+    case CFA_GNU_ARGS_SIZE:
+    case CFA_RESTORE_EXTENDED:
+    case CFA_SAME_VALUE:
+    case CFA_UNDEFINED: return ahead & ONE_MORE ? 0 : 2;
+    case CFA_DEF_CFA:
+    case CFA_OFFSET_EXTENDED:
+    case CFA_OFFSET_EXTENDED_SF:
+    case CFA_REGISTER:
+    case CFA_VAL_OFFSET: return ahead & TWO_MORE ? 0 : 3;
+    default: return 0;
+    }
+}
+
 static inline bool is_state(uint8_t op)
 {
     return op == CFA_REMEMBER_STATE || op == CFA_RESTORE_STATE;
@@ -92,10 +114,11 @@ static inline struct cfi_point remember_or_restore(struct run *run, struct cfi_p
     return now;
 }
 
-// Goes on as long as the instructions are usual and what they lead to is known: in registers, without a call.
+// Goes on as long as the instructions are usual and the rules of their rows are known: in registers, where a call is
+// for what is new.
 static inline void run_usual(struct run *run, struct progress *progress)
 {
-    const struct cfi_forms *forms = run->forms;
+    struct cfi_forms *forms = run->forms;
     const uint32_t *near_ids = forms->near.items->ids;
     const unsigned word_log2 = forms->word_log2;
     const uint32_t far_bits = ~((uint32_t)CFI_NEAR_NONE << word_log2) & UINT8_MAX;
@@ -122,12 +145,11 @@ static inline void run_usual(struct run *run, struct progress *progress)
                 continue;
             }
         } else if ((ahead & SAVE_BITS) == SAVE) {
-            const uint64_t key = cfi_step_key(run->cie, now.form, ahead & UINT16_MAX);
-            const struct cfi_step *step = cfi_step_place(forms, key);
-            if (step->key != key)
-                break;
-            now.form = step->to;
+            now.form = cfi_form_step(forms, run->cie, now.form, ahead & UINT16_MAX, SAVE_BYTES);
             c.at += SAVE_BYTES;
+            near_ids = forms->near.items->ids;
+            if (!cfi_form_is_sound(now.form))
+                break;
             continue;
         } else if ((ahead & UINT8_MAX) == CFA_NOP) { // padding of the record
             c.at += ahead ? (unsigned)__builtin_ctz(ahead) / CHAR_BIT : sizeof ahead;
@@ -151,16 +173,35 @@ static inline void run_usual(struct run *run, struct progress *progress)
         }
         uint64_t delta;
         size = peek_advance(ahead, &delta);
-        const uint64_t distance = delta * align;
-        uint32_t rule_id = near_ids[(size_t)now.form * (CFI_NEAR_NONE + 1) + words];
-        if (!rule_id)
-            rule_id = cfi_point_far_rule(forms, now);
-        if (!size || size > base_cursor_left(&c) || !rule_id || distance - 1 >= room - 1)
+        if (size) {
+            const uint64_t distance = delta * align;
+            uint32_t rule_id = near_ids[(size_t)now.form * (CFI_NEAR_NONE + 1) + words];
+            if (!rule_id)
+                rule_id = cfi_point_far_rule(forms, now);
+            if (!rule_id || size > base_cursor_left(&c) || distance - 1 >= room - 1)
+                break;
+            cfi_row_writer_put(&out, (uint32_t)(end_rel - room), rule_id);
+            room -= distance;
+            moves++;
+            c.at += size;
+            continue;
+        }
+        size = peek_step(ahead);
+        if (!size)
             break;
-        cfi_row_writer_put(&out, (uint32_t)(end_rel - room), rule_id);
-        room -= distance;
-        moves++;
+        const bool is_cfa = (ahead & UINT8_MAX) == CFA_DEF_CFA; // its offset is none of the form's
+        const uint32_t bytes = ahead & UINT32_MAX >> (32 - CHAR_BIT * (is_cfa ? 2 : size));
+        if ((ahead & UINT8_MAX) == CFA_DEF_CFA_REGISTER && !cfi_form_has_offset(forms, now.form))
+            break; // its offset would be lost
+        now.form = cfi_form_step(forms, run->cie, now.form, bytes, size);
+        if (is_cfa) {
+            now.offset_bytes = ahead >> 16 & LEB_BITS;
+            words = cfi_point_near_words(forms, now);
+        }
         c.at += size;
+        near_ids = forms->near.items->ids;
+        if (!cfi_form_is_sound(now.form))
+            break;
     }
     progress->c = c;
     progress->out = out;
@@ -199,36 +240,12 @@ static uint64_t read_distance(const struct run *run, struct base_cursor *c, uint
     return distance;
 }
 
-// An instruction that defines the CFA: by its number and small operands where it has those.
-static struct cfi_point apply_cfa(const struct run *run, struct cfi_point now, struct base_cursor *c)
-{
-    const uint8_t op = base_read_u8(c);
-    struct base_cursor quick = *c;
-    const uint64_t number = base_read_uleb(&quick);
-    const uint64_t offset_bytes = op == CFA_DEF_CFA ? base_read_uleb(&quick) : (uint32_t)now.offset_bytes;
-    bool is_register = op == CFA_DEF_CFA || (op == CFA_DEF_CFA_REGISTER && cfi_form_has_offset(run->forms, now.form));
-    if (!is_register || number > LEB_BITS || offset_bytes > INT32_MAX || !base_cursor_is_sound(&quick))
-        return cfi_point_with_cfa(run->forms, run->cie, now, op, c);
-    *c = quick;
-    now.offset_bytes = (int32_t)offset_bytes;
-    // With the offset 0 as its third byte: a form has none.
-    now.form = cfi_form_step(run->forms, run->cie, now.form, op | (uint32_t)number << 8, op == CFA_DEF_CFA ? 3 : 2);
-    return now;
-}
-
 static uint32_t apply_registers(const struct run *run, uint32_t form, struct base_cursor *c)
 {
     const uint8_t *instruction = c->at;
     cfi_skip_operands(c, cfi_op_shape(base_read_u8(c)));
-    if (c->failed)
-        return CFI_FORM_BAD_PROGRAM;
     const struct base_bytes whole = {instruction, (size_t)(c->at - instruction)};
-    if (whole.size > CFI_STEP_BYTES_MAX)
-        return cfi_form_interpret(run->forms, run->cie, form, whole);
-    uint32_t bytes = 0;
-    for (size_t i = 0; i < whole.size; i++)
-        bytes |= (uint32_t)whole.data[i] << (8 * i);
-    return cfi_form_step(run->forms, run->cie, form, bytes, (unsigned)whole.size);
+    return c->failed ? (uint32_t)CFI_FORM_BAD_PROGRAM : cfi_form_interpret(run->forms, run->cie, form, whole);
 }
 
 // The row that holds up to here. False where memory lacks.
@@ -250,7 +267,7 @@ static inline bool run_any(const struct run *run, struct progress *progress)
     uint64_t distance = 0;
     switch (cfi_op_shape(*c.at)) {
     case CFI_OP_OTHER: now.form = CFI_FORM_BAD_PROGRAM; break; // unknown: the usual ones do not come here
-    case CFI_OP_CFA: now = apply_cfa(run, now, &c); break;
+    case CFI_OP_CFA: now = cfi_point_with_cfa(run->forms, run->cie, now, &c); break;
     case CFI_OP_ADVANCE:
         distance = read_distance(run, &c, progress->row_rel);
         if (c.failed)

@@ -122,18 +122,27 @@ static size_t make_program(uint8_t *program)
             frame_put(&all, op, 1);
             frame_put(&all, ANY_OF(0, 9, 80, 255), op == CFA_ADVANCE_LOC1 ? 1 : op == CFA_ADVANCE_LOC2 ? 2 : 4);
         } else if (kind == 12) {
-            frame_put(&all, ANY_OF(CFA_DEF_CFA_REGISTER, CFA_SAME_VALUE, CFA_UNDEFINED), 1);
+            frame_put(
+                &all,
+                ANY_OF(CFA_DEF_CFA_REGISTER, CFA_SAME_VALUE, CFA_UNDEFINED, CFA_RESTORE_EXTENDED, CFA_GNU_ARGS_SIZE),
+                1);
             frame_put_uleb(&all, ANY_OF(3, 6, 7, 29, 200));
         } else if (kind == 13) {
-            frame_put(&all, CFA_DEF_CFA, 1);
-            frame_put_uleb(&all, ANY_OF(6, 7, 31));
+            frame_put(&all,
+                      ANY_OF(CFA_DEF_CFA, CFA_DEF_CFA, CFA_OFFSET_EXTENDED, CFA_OFFSET_EXTENDED_SF, CFA_REGISTER,
+                             CFA_VAL_OFFSET),
+                      1);
+            frame_put_uleb(&all, ANY_OF(3, 6, 7, 29, 31, 130));
             frame_put_uleb(&all, ANY_OF(8, 16, 120, 200));
         } else if (kind == 14 && rand() % 4 == 0) { // *(reg + 8)
             static const uint8_t expression[] = {CFA_DEF_CFA_EXPRESSION, 3, OP_BREG0 + 6, 8, OP_DEREF};
             for (size_t i = 0; i < sizeof expression; i++)
                 frame_put(&all, expression[i], 1);
         } else if (kind == 14) {
-            frame_put(&all, ANY_OF(CFA_REMEMBER_STATE, CFA_RESTORE_STATE, CFA_RESTORE | 3, CFA_NOP, 0x3f), 1);
+            frame_put(&all,
+                      ANY_OF(CFA_REMEMBER_STATE, CFA_RESTORE_STATE, CFA_RESTORE | 3, CFA_NOP,
+                             CFA_AARCH64_NEGATE_RA_STATE, 0x3f),
+                      1);
         }
     }
     if (size && rand() % 8 == 0)
