@@ -57,6 +57,13 @@ static inline const struct modules *modules_enter(struct runtime_thread *thread)
     return atomic_load_explicit(&modules_current, memory_order_seq_cst);
 }
 
+static inline void modules_leave_outermost(struct runtime_thread *thread)
+{
+    uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
+    atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
+    atomic_store_explicit(&thread->walking, 0, memory_order_release);
+}
+
 static inline void modules_leave(struct runtime_thread *thread)
 {
     if (!thread) {
@@ -64,11 +71,10 @@ static inline void modules_leave(struct runtime_thread *thread)
         return;
     }
     uint32_t walking = atomic_load_explicit(&thread->walking, memory_order_relaxed);
-    if (walking == 1) {
-        uint32_t walks = atomic_load_explicit(&thread->walks, memory_order_relaxed);
-        atomic_store_explicit(&thread->walks, walks + 1, memory_order_release);
-    }
-    atomic_store_explicit(&thread->walking, walking - 1, memory_order_release);
+    if (walking == 1)
+        modules_leave_outermost(thread);
+    else
+        atomic_store_explicit(&thread->walking, walking - 1, memory_order_release);
 }
 
 // Whether the loader has added and removed nothing since the list was made: then every answer of the list holds. Else

@@ -88,6 +88,14 @@ static OS_AS_IT_IS uintptr_t os_load(uintptr_t address)
     return *(const any_word *)address;
 }
 
+// Two neighbouring words.
+typedef uintptr_t os_word_pair
+    __attribute__((vector_size(2 * sizeof(uintptr_t)), aligned(sizeof(uintptr_t)), may_alias));
+static OS_AS_IT_IS os_word_pair os_load_pair(uintptr_t address)
+{
+    return *(const os_word_pair *)address;
+}
+
 // The alternate signal stack that this thread runs on now. False if it does not. Signal-safe.
 bool os_alternate_stack(uintptr_t *low, uintptr_t *high);
 
@@ -166,11 +174,10 @@ struct os_generation {
 // Whether the loader has added and removed nothing since.
 static inline bool os_is_generation(const struct os_generation *generation)
 {
-    for (uint32_t i = 0; i < generation->word_count; i++) {
-        const uintptr_t *word = (const uintptr_t *)generation->words[i].address;
-        if (__atomic_load_n(word, __ATOMIC_RELAXED) != generation->words[i].value)
+    const struct os_word *word = generation->words, *end = word + generation->word_count;
+    for (; word != end; word++)
+        if (__atomic_load_n((const uintptr_t *)word->address, __ATOMIC_RELAXED) != word->value)
             return false;
-    }
     return generation->is_known;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "libqut/runtime/memo.h"
+#include "libqut/runtime/memo_follow_inline.h"
 
 enum {
     USELESS_WALKS_MAX = 8, // before a pause
@@ -12,6 +12,7 @@ void runtime_memo_restart(struct runtime_memo *memo)
     memo->new_count = 0;
     memo->complete = memo->contiguous = false;
     memo->pause = 0;
+    runtime_memo_forget_run(memo);
     runtime_memo_is_worth_it(memo);
     memo->frames[RUNTIME_MEMO_CAPACITY].sp = UINTPTR_MAX;
 }
@@ -37,32 +38,22 @@ void runtime_memo_mark_live(struct runtime_memo *memo, uintptr_t fp)
     }
 }
 
-// Four frames at once: else the jumps are what takes the time. Returns how many steps hold.
-static inline __attribute__((always_inline)) size_t follow_four(const struct runtime_memo_frame *frame, uintptr_t *pc,
-                                                                unsigned check)
-{
-    for (size_t i = 0; i < 4; i++) {
-        if (!runtime_memo_holds_as(frame + i + 1, check))
-            return i;
-        pc[i] = arch_native_key(frame[i + 1].ra) - 1;
-    }
-    return 4;
-}
-
 const struct runtime_memo_frame *runtime_memo_follow(const struct runtime_memo_frame *frame,
                                                      const struct runtime_memo_frame *end, uintptr_t *pc)
 {
-    for (;;) {
-        size_t count = 4;
-        for (; end - frame >= 4 && count == 4; frame += count, pc += count)
-            count = follow_four(frame, pc, 0);
-        count = 4;
-        for (; end - frame >= 4 && count == 4; frame += count, pc += count)
-            count = follow_four(frame, pc, RUNTIME_MEMO_PAIR);
-        if (frame == end || !runtime_memo_holds(frame + 1))
-            return frame;
-        *pc++ = arch_native_key((++frame)->ra) - 1;
-    }
+    return runtime_memo_follow_inline(frame, end, pc);
+}
+
+void runtime_memo_know_run(struct runtime_memo *memo)
+{
+    uint32_t end = memo->good + 1;
+    bool is_second = memo->same_walks++;
+    if (!is_second || end >= RUNTIME_MEMO_CAPACITY)
+        return;
+    memo->run_kind = runtime_memo_is_of_kind(&memo->frames[end], RUNTIME_MEMO_PAIR) ? RUNTIME_MEMO_PAIR : 0;
+    while (end < RUNTIME_MEMO_CAPACITY && runtime_memo_is_of_kind(&memo->frames[end], memo->run_kind))
+        end++;
+    memo->run_end = end - 1;
 }
 
 // Word by word, as they were just stored: a wider load would wait until those stores are done.

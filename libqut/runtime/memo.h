@@ -54,6 +54,11 @@ struct runtime_memo {
     uint8_t useless_walks; // one after another
     uint8_t pause_log2;    // how long the next pause takes
     uint32_t pause;        // so many walks do without
+    // The steps behind `good`, up to that to frame run_end, are all of run_kind, 0 or PAIR. run_end is 0 until walks
+    // were the same.
+    uint32_t run_end;
+    uint8_t run_kind;
+    uint8_t same_walks; // since then
     struct runtime_memo_frame
         frames[RUNTIME_MEMO_CAPACITY + 1]; // sp ascends from `next` on; the last one's is higher than all
 };
@@ -121,15 +126,20 @@ static inline uintptr_t runtime_memo_ra_address(const struct runtime_memo_frame 
     return frame->sp + (uintptr_t)from_sp;
 }
 
+static inline bool runtime_memo_is_of_kind(const struct runtime_memo_frame *frame, unsigned check)
+{
+    if (ARCH_NATIVE_RA_OFFSET_BYTES) // in one comparison: there is only one such offset, or none
+        return frame->step.ra_offset_bytes == (int16_t)(ARCH_NATIVE_RA_OFFSET_BYTES | (int)check);
+    return (frame->step.ra_offset_bytes & RUNTIME_MEMO_FLAGS) == check;
+}
+
 // Whether the step to a remembered frame is of this kind, and would be taken again: the words it read are what they
 // were.
 static inline __attribute__((always_inline)) bool runtime_memo_holds_as(const struct runtime_memo_frame *frame,
                                                                         unsigned check)
 {
-    bool is_of_kind = (frame->step.ra_offset_bytes & RUNTIME_MEMO_FLAGS) == check;
-    if (ARCH_NATIVE_RA_OFFSET_BYTES) // in one comparison: there is only one such offset, or none
-        is_of_kind = frame->step.ra_offset_bytes == (int16_t)(ARCH_NATIVE_RA_OFFSET_BYTES | (int)check);
-    if (!is_of_kind || (check == RUNTIME_MEMO_OTHER && !runtime_memo_ra_offset_bytes(frame->step)) ||
+    if (!runtime_memo_is_of_kind(frame, check) ||
+        (check == RUNTIME_MEMO_OTHER && !runtime_memo_ra_offset_bytes(frame->step)) ||
         os_load(runtime_memo_ra_address(frame)) != frame->ra)
         return false;
     if (check == RUNTIME_MEMO_PAIR)
@@ -166,6 +176,24 @@ static inline bool runtime_memo_is_state(const struct runtime_memo_frame *older,
 // to; not beyond `end`. Returns where it stands.
 const struct runtime_memo_frame *runtime_memo_follow(const struct runtime_memo_frame *frame,
                                                      const struct runtime_memo_frame *end, uintptr_t *pc);
+
+// The frame up to which a walk can go that is at `from` and has room for so many more.
+static inline const struct runtime_memo_frame *
+runtime_memo_end_of_room(const struct runtime_memo *memo, const struct runtime_memo_frame *from, size_t room)
+{
+    const struct runtime_memo_frame *last = &memo->frames[RUNTIME_MEMO_CAPACITY - 1];
+    return (size_t)(last - from) < room ? last : from + room;
+}
+
+// Steps may be other ones.
+static inline void runtime_memo_forget_run(struct runtime_memo *memo)
+{
+    memo->run_end = 0;
+    memo->same_walks = 0;
+}
+
+// A walk begins like the one before: finds out how far steps are of one kind, if it is not the first such walk.
+void runtime_memo_know_run(struct runtime_memo *memo);
 
 // This walk has come to the state of frame `next`, by `step`. From here on that frame is its last one.
 void runtime_memo_join(struct runtime_memo *memo, struct runtime_link_step step);

@@ -20,6 +20,7 @@
 #include "libqut/runtime/trail.h"
 
 struct modules;
+struct walk_noted_walk;
 
 enum { RUNTIME_JIT_BYTES = 6144 };
 
@@ -44,6 +45,11 @@ enum { RUNTIME_CODE_WINDOW_BYTES = 288 };
 struct runtime_fast {
     struct runtime_thread *thread;
     const struct modules *modules;
+    // Where it begins: one of the two. And who wants to know what.
+    const struct arch_capture *capture;
+    const void *ucontext;
+    struct qut_end *end;           // NULL: nobody
+    struct walk_noted_walk *notes; // the same
     uintptr_t *pcs;
     size_t max, count; // frames given out
     // The frame the walk is at.
@@ -51,6 +57,7 @@ struct runtime_fast {
     uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
     uintptr_t key; // one more than the pc to look up
     enum runtime_remember remember;
+    bool is_current;           // the list of modules is known to be up to date
     bool is_stubborn;          // whether it pays is not asked
     bool is_given;             // the frame the walk is at was given out already: it is the last that is remembered
     size_t remembered_count;   // of the frames given out
@@ -74,6 +81,7 @@ struct runtime_thread {
     // read; walks lower stack_low as they see the stack grow. At first it is an address in use at registration.
     uintptr_t stack_limit, stack_low, stack_high;
     enum runtime_begin begin;
+    uint32_t same_epoch; // of the list by which the next walk may begin where the last one did; 0: it may not
     // They stand before the first link of a walk, and before the first behind what was remembered.
     struct runtime_link first_link, later_link;
     struct runtime_tier_counts counts;

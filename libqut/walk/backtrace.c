@@ -1,331 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole walk of the calling thread: the fast ways as far as they go (walk_fast.h), then the slow one (walk_local.h),
-// which leaves signal frames, frames with rarer rules or none, and those of stacks that are not the thread's own; then
-// the fast ones again. Where it turns out that a register was needed that they do not know, the walk is done once more,
-// slowly from its beginning.
+// A whole walk of the calling thread: what the thread remembers, if that is all (same_walk_inline.h); the fast ways as
+// far as they go (walk_fast.h), then the slow one (slow_walk.h), which leaves signal frames, frames with rarer rules or
+// none, and those of stacks that are not the thread's own; then the fast ones again.
 #include <qut/local.h>
 
-#include "libqut/modules/end_counts_inline.h"
 #include "libqut/walk/interrupted_method.h"
-#include "libqut/walk/made_frames.h"
-#include "libqut/walk/noted_walk.h"
-#include "libqut/walk/walk_ends_inline.h"
-#include "libqut/walk/walk_fast.h"
+#include "libqut/walk/same_walk_inline.h"
+#include "libqut/walk/slow_walk.h"
 #include "libqut/walk/walk_local.h"
-
-// The slow way's own state. As little as can be: where a thread has no place for it, all of this stands on the stack of
-// the code that is interrupted.
-struct backtrace {
-    struct runtime_fast *fast; // NULL: only the slow way is taken
-    uintptr_t *pcs;
-    size_t max, count;
-    uint32_t slow_count;           // of the frames given out: classified anew
-    uint8_t left_count;            // left by the slow way, by whatever it knows; 255: or more
-    uint8_t followed_count;        // found by the trail
-    bool was_exchanged : 1;        // what led to the frame the walk is at was no frame; it is not given out yet
-    bool forgot : 1;               // registers but pc, sp and fp
-    bool was_known : 1;            // the rule that led to the frame the walk is at
-    uintptr_t here;                // an address on the running stack
-    struct walk_noted_walk *notes; // NULL: it is not asked what frames are
-    struct runtime_walk walk;
-    struct walk_local local;
-};
-
-// ---- slowly
-
-static void begin_slowly(struct backtrace *b, const struct arch_capture *capture, const void *ucontext)
-{
-    if (capture)
-        walk_local_begin_at_capture(&b->walk, capture);
-    else
-        walk_local_begin_at_context(&b->walk, ucontext);
-}
-
-// From where the fast ways got stuck, in a frame that was given out.
-static void take_over(struct backtrace *b)
-{
-    const struct runtime_fast *f = b->fast;
-    struct runtime_walk *walk = &b->walk;
-    b->count = f->count;
-    if (f->count == 1)
-        return; // as it began
-    uint8_t switches = walk->switches;
-    uint32_t guessed_frame = walk->end.guessed_frame;
-    runtime_begin(walk, ARCH_PC_RETURN);
-    walk->index = (uint32_t)f->count - 1;
-    walk->switches = switches;
-    walk->end.guessed_frame = guessed_frame;
-    walk->regs.pc = f->key;
-    walk->regs.sp = f->sp;
-    walk->regs.tracked[ARCH_NATIVE_FP_SLOT] = f->fp;
-    walk->regs.valid = WALK_FAST_REGISTERS;
-    b->forgot = true;
-}
-
-// What the frame is that was given out as number `index`. Gaps are frames that the fast ways gave.
-static void note(const struct backtrace *b, size_t index, unsigned flags)
-{
-    struct walk_noted_walk *notes = b->notes;
-    if (!notes)
-        return;
-    for (; notes->noted_count <= index; notes->noted_count++) {
-        notes->flags[notes->noted_count] = 0;
-        if (notes->sps && notes->noted_count < index)
-            notes->sps[notes->noted_count] = 0;
-    }
-    notes->flags[index] = (uint8_t)flags;
-}
-
-// Of the frame the walk is at, the last that was given out. It is noted once it is known how it is left.
-static inline void keep_sp(const struct backtrace *b)
-{
-    if (b->notes && b->notes->sps)
-        b->notes->sps[b->count - 1] = (uintptr_t)b->walk.regs.sp;
-}
-
-// At a caller on the thread's own stack, of which all is known that the fast ways want to know, and no more: that a
-// guess led to a frame matters where it is left.
-static bool hand_back(struct backtrace *b)
-{
-    struct runtime_fast *f = b->fast;
-    const struct runtime_walk *walk = &b->walk;
-    uintptr_t sp = (uintptr_t)walk->regs.sp;
-    // A key of 0 is that of an empty link. (pc: 1, on Arm.)
-    if (!f || walk->pc_kind != ARCH_PC_RETURN || (walk->flags & (QUT_FRAME_DEX | QUT_FRAME_GUESSED)) ||
-        arch_native_key((uintptr_t)walk->regs.pc) == 0 ||
-        (walk->regs.valid & WALK_FAST_REGISTERS) != WALK_FAST_REGISTERS ||
-        !walk_local_on_own_stack(f->thread, sp, b->here))
-        return false;
-    // What is remembered ascends. An alternate stack can lie anywhere, in the thread's own too.
-    if (f->remember == RUNTIME_REMEMBER && runtime_memo_last(&f->thread->memo)->sp >= sp) {
-        f->thread->memo.contiguous = false;
-        walk_fast_end(f, WALK_STOP_STUCK);
-    }
-    f->count = b->count;
-    f->sp = sp;
-    f->fp = (uintptr_t)walk->regs.tracked[ARCH_NATIVE_FP_SLOT];
-    f->ra = (uintptr_t)walk->regs.pc;
-    f->key = arch_native_key(f->ra);
-    f->thread->later_link.step = runtime_memo_unknown_step;
-    return true;
-}
-
-// What was given out last is no frame. In the memo it makes room for the true one, of which it is not known how it is
-// reached.
-static void forget_last(struct backtrace *b)
-{
-    const struct runtime_fast *f = b->fast;
-    b->count--;
-    if (!f)
-        return;
-    struct runtime_memo *memo = &f->thread->memo;
-    bool has_two = memo->new_count + memo->good_end - memo->good > 1;
-    if (f->remember != RUNTIME_REMEMBER || !has_two || runtime_memo_last(memo)->sp != (uintptr_t)b->walk.regs.sp ||
-        runtime_memo_last(memo)->ra != (uintptr_t)b->walk.regs.pc)
-        memo->contiguous = false;
-    else if (memo->new_count)
-        memo->new_count--;
-    else
-        memo->good_end--; // a walk was cut there
-}
-
-// From an exchanged return address, or to a frame behind one, which then can be given out. False: the walk has ended.
-__attribute__((noinline, cold)) static bool see_through(struct backtrace *b)
-{
-    bool was_exchanged = b->was_exchanged, is_exchanged = runtime_is_exchanged(&b->walk);
-    b->was_exchanged = is_exchanged;
-    if (was_exchanged)
-        return !is_exchanged || walk_local_no_progress(&b->walk);
-    forget_last(b);
-    return walk_local_leave_exchanged(&b->local, &b->walk);
-}
-
-// Needs what stands above, and is read here.
-#include "libqut/walk/shortcuts_inline.h"
-
-// From the frame the walk is at, which was given out if any was. True: the fast ways can go on; false: walk.end says
-// why not.
-static inline __attribute__((always_inline)) bool run_slowly(struct backtrace *b)
-{
-    for (bool is_given = b->count != 0;; is_given = false) {
-        if (!is_given && !b->was_exchanged) {
-            if (b->count && !is_among_known(b) && hand_back(b))
-                return true;
-            if (b->count == b->max) {
-                runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_LIMIT);
-                return false;
-            }
-            if (b->count && b->fast)
-                b->fast->thread->memo.contiguous = false;
-            b->pcs[b->count++] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk);
-        }
-        keep_sp(b);
-        const bool is_recorded = b->local.is_recorded;
-        if (b->left_count < UINT8_MAX)
-            b->left_count++;
-        if (is_recorded)
-            record_frame(b);
-        else if (pass_trail(b))
-            return false;
-        else if (!b->was_exchanged && pass_made_frames(b))
-            keep_sp(b);
-        enum walk_rule_told told = b->local.has_seen_steps && !is_recorded ? pass_known_rule(b) : WALK_RULE_NONE;
-        if (told == WALK_RULE_LEFT || (told == WALK_RULE_NONE && pass_seen_step(b)))
-            continue;
-        if (told == WALK_RULE_LACKS_DEX_PC && b->forgot) {
-            runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
-            return false;
-        }
-        uintptr_t pc = (uintptr_t)runtime_walk_pc(&arch_native_arch, &b->walk);
-        walk_local_classify(&b->local, &b->walk);
-        if (b->was_exchanged || walk_local_is_exchanged(&b->walk)) {
-            b->local.is_spoiled = true;
-            if (!see_through(b))
-                return false;
-            continue;
-        }
-        b->slow_count++;
-        b->pcs[b->count - 1] = (uintptr_t)runtime_walk_lookup_pc(&arch_native_arch, &b->walk); // in a thunk: another
-        if (forgot_dex_pc(b)) {
-            runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NO_REGISTER);
-            return false;
-        }
-        walk_local_note_classified(&b->local, &b->walk, pc);
-        walk_local_keep_rule(&b->local, &b->walk, pc);
-        unsigned flags = b->walk.flags;
-        bool moved = walk_local_leave(&b->local, &b->walk);
-        if (moved && (flags & QUT_FRAME_SIGNAL)) // b->here not before: there is little stack
-            walk_local_choose_direct(&b->local, (uintptr_t)b->walk.regs.sp, b->here);
-        // Only now is it known that the handler's frame returned into a trampoline, at its first instruction.
-        bool was_signal = moved ? b->walk.pc_kind == ARCH_PC_EXACT : (b->walk.flags & QUT_FRAME_SIGNAL) != 0;
-        if (was_signal)
-            b->pcs[b->count - 1] = pc;
-        flags |= was_signal ? QUT_FRAME_SIGNAL : 0u;
-        note(b, b->count - 1, flags);
-        if (is_recorded)
-            record_step(b, moved, flags);
-        if (!moved)
-            return false;
-        walk_local_keep_step(&b->local, &b->walk, flags);
-    }
-}
-
-// How it ended, in a function of its own: the stack for that is not needed on the way.
-__attribute__((noinline)) static size_t end_on(struct backtrace *b, struct runtime_fast *f, enum qut_stop stop,
-                                               bool from_context, struct qut_end *end)
-{
-    struct runtime_thread *thread = runtime_thread_self();
-    enum qut_end_reason reason = (enum qut_end_reason)b->walk.end.reason;
-    if (stop != WALK_STOP_STUCK) {
-        reason = end_fast(f, stop, from_context, b->walk.end.guessed_frame, end);
-        b->count = f->count;
-    } else if (end) {
-        *end = b->walk.end;
-    }
-    if (f) {
-        f->count = b->count;
-        f->remembered_count += b->followed_count;
-        end_memo(f, stop, reason);
-        count_walk(thread, reason, b->count, f->remembered_count, b->slow_count);
-        choose_next_begin(b, reason);
-    } else {
-        modules_stats_count_end(reason);
-        if (thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1)
-            thread->memo.contiguous = false;
-    }
-    // Behind the mark, a handler's walk may have what is the thread's: this walk's state too.
-    size_t count = b->count;
-    if (!b->notes)
-        modules_leave(thread);
-    return count;
-}
-
-// From where thread->fast stands, or with f = NULL from the beginning.
-static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, uintptr_t here, struct runtime_fast *f,
-                                                           uintptr_t *pcs, size_t max, struct qut_end *end,
-                                                           const struct arch_capture *capture, const void *ucontext,
-                                                           struct walk_noted_walk *notes)
-{
-    b->here = here;
-    b->notes = notes;
-    b->fast = f && f->thread->begin == RUNTIME_BEGIN_FAST ? f : NULL;
-    b->pcs = pcs;
-    b->max = max;
-    b->count = b->slow_count = b->left_count = b->followed_count = b->forgot = b->was_exchanged = b->was_known = 0;
-    b->local.jit = (struct modules_jit_asked){0};
-    b->local.unlisted = b->local.made_number = 0;
-    begin_slowly(b, capture, ucontext);
-    struct runtime_thread *thread = runtime_thread_self();
-    const struct modules *modules = f       ? f->modules
-                                    : notes ? notes->modules
-                                            : atomic_load_explicit(&modules_current, memory_order_seq_cst);
-    enum qut_stop stop = WALK_STOP_STUCK;
-    if (!modules)
-        runtime_walk_ends(&arch_native_arch, &b->walk, QUT_END_NOT_STARTED);
-    while (modules && stop == WALK_STOP_STUCK) {
-        if (b->fast)
-            take_over(b);
-        walk_local_begin(&b->local, thread, modules, (uintptr_t)b->walk.regs.sp, here);
-        if (f)
-            use_thread(b);
-        if (run_slowly(b)) {
-            stop = walk_fast_run(f);
-        } else if (b->walk.end.reason == QUT_END_NO_REGISTER && b->forgot) {
-            f->thread->memo.contiguous = false;
-            b->fast = NULL;
-            b->forgot = b->was_known = false;
-            b->count = 0;
-            if (notes)
-                notes->noted_count = 0;
-            begin_slowly(b, capture, ucontext);
-        } else {
-            break;
-        }
-    }
-    return end_on(b, f, stop, ucontext != NULL, end);
-}
-
-static_assert(sizeof(struct backtrace) <= sizeof((struct runtime_thread *)0)->slow, "it has its place there");
-
-// The fast ways got stuck: f is the thread's, where there is room for the slow way too.
-__attribute__((noinline)) static size_t run_on_stuck(struct runtime_fast *f, struct qut_end *end,
-                                                     const struct arch_capture *capture, const void *ucontext,
-                                                     struct walk_noted_walk *notes)
-{
-    struct backtrace *b = (struct backtrace *)(void *)f->thread->slow;
-    char here;
-    return run_on(b, (uintptr_t)&here, f, f->pcs, f->max, end, capture, ucontext, notes);
-}
-
-// They cannot be taken: the thread is not registered, or walks already.
-__attribute__((noinline)) static size_t run_on_slowly(uintptr_t *pcs, size_t max, struct qut_end *end,
-                                                      const struct arch_capture *capture, const void *ucontext)
-{
-    struct backtrace b;
-    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, ucontext, NULL);
-}
-
-static_assert(sizeof(struct backtrace) <= sizeof((struct walk_noted_walk *)0)->place, "and there");
-
-__attribute__((noinline)) static size_t run_on_noted(struct walk_noted_walk *notes, const struct arch_capture *capture,
-                                                     const void *ucontext)
-{
-    struct backtrace *b = (struct backtrace *)(void *)notes->place;
-    char here;
-    return run_on(b, (uintptr_t)&here, NULL, notes->pcs, notes->max, &notes->end, capture, ucontext, notes);
-}
-
-// ---- where walks begin
 
 // Whether the fast ways can be taken at all.
 static inline bool begin_fast(struct runtime_fast *f, uintptr_t here)
 {
     struct runtime_thread *thread = f->thread;
-    if (!thread || atomic_load_explicit(&thread->walking, memory_order_relaxed) != 1)
-        return false;
     uint32_t tiers = atomic_load_explicit(&runtime_tiers, memory_order_relaxed);
     if (!f->modules || f->key == 0 || !(tiers & RUNTIME_TIER_LINKED) || !walk_local_on_own_stack(thread, f->sp, here) ||
-        !modules_up_to_date(f->modules))
+        !(f->is_current || modules_up_to_date(f->modules)))
         return false;
     if (__builtin_expect(thread->links.epoch != f->modules->epoch, 0)) {
         runtime_link_cache_restart(&thread->links, f->modules->epoch);
@@ -337,18 +27,22 @@ static inline bool begin_fast(struct runtime_fast *f, uintptr_t here)
     return true;
 }
 
-// The frame where the walk begins is where the last one began. True: all that is given out is what it was.
-static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link_step step, enum qut_stop *stop)
+// The frame where the walk begins is where the last one began. True: all that is given out is what it was. `followed`:
+// up to that frame it is known to be, and was given out.
+static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link_step step,
+                                     const struct runtime_memo_frame *followed, enum qut_stop *stop)
 {
     struct runtime_memo *memo = &f->thread->memo;
     const struct runtime_memo_frame *first = &memo->frames[memo->good];
-    if (f->max == 0 || !runtime_memo_is_state(first, f->sp, f->ra, f->fp, step)) {
+    if (!followed && (f->max == 0 || !runtime_memo_is_state(first, f->sp, f->ra, f->fp, step))) {
         runtime_memo_start(memo, memo->good, RUNTIME_MEMO_CAPACITY);
         return false;
     }
-    f->pcs[f->count++] = f->key - 1;
-    const struct runtime_memo_frame *frame;
-    bool has_stopped = walk_fast_follow(f, memo, first, stop, &frame);
+    const struct runtime_memo_frame *from = followed ? followed : first, *frame;
+    f->pcs[0] = f->key - 1;
+    f->remembered_count = (size_t)(from - first);
+    f->count = f->remembered_count + 1;
+    bool has_stopped = walk_fast_follow(f, memo, first, from, stop, &frame);
     if (has_stopped) {
         memo->kept_from = memo->good;
         memo->contiguous = *stop == WALK_STOP_END;
@@ -360,48 +54,67 @@ static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link
     return has_stopped;
 }
 
+// A walk that is not the same as the one before, or not from `followed` on. f is the thread's.
+__attribute__((noinline)) static size_t run(struct runtime_fast *f, const struct runtime_memo_frame *followed)
+{
+    if (!begin_fast(f, (uintptr_t)__builtin_frame_address(0)))
+        return f->notes ? walk_slowly_noted(f->notes, f->capture, f->ucontext)
+                        : walk_slowly(f->pcs, f->max, f->end, f->capture, f->ucontext);
+    struct runtime_thread *thread = f->thread;
+    struct runtime_link_step step = first_step(f->ucontext);
+    runtime_memo_forget_run(&thread->memo);
+    if (__builtin_expect(thread->begin != RUNTIME_BEGIN_FAST, 0)) {
+        f->remember = RUNTIME_REMEMBER_NOT;
+        return walk_slowly_when_stuck(f);
+    }
+    enum qut_stop stop;
+    if (f->remember != RUNTIME_REMEMBER || !run_as_remembered(f, step, followed, &stop)) {
+        thread->first_link.step = step;
+        stop = walk_fast_run(f);
+        if (stop == WALK_STOP_STUCK && f->ucontext && f->count == 1 && walk_leave_interrupted_method(f))
+            stop = walk_fast_run(f);
+        while (stop == WALK_STOP_STUCK && !f->notes && f->count > 1 &&
+               walk_seen_pass(f, (uintptr_t)__builtin_frame_address(0)))
+            stop = walk_fast_run(f);
+        if (stop == WALK_STOP_STUCK)
+            return walk_slowly_when_stuck(f);
+        end_memo(f, stop, stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
+        offer_same_walk(thread);
+    }
+    size_t count = f->count;
+    count_walk(thread, end_fast(f, stop, QUT_NO_GUESS), count, f->remembered_count, 0);
+    if (!f->notes)
+        modules_leave_outermost(thread);
+    return count;
+}
+
 // With notes, the walk's mark is its caller's.
-static inline __attribute__((always_inline)) size_t run(struct runtime_fast f, const struct arch_capture *capture,
-                                                        const void *ucontext, uintptr_t here, struct qut_end *end,
-                                                        struct walk_noted_walk *notes)
+static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f)
 {
     f.thread = runtime_thread_self();
-    f.modules = notes ? notes->modules : modules_enter(f.thread);
-    struct runtime_link_step step = {RUNTIME_MEMO_OTHER, ucontext ? RUNTIME_MEMO_EXACT : 0};
-    enum qut_stop stop;
-    if (!begin_fast(&f, here))
-        return notes ? run_on_noted(notes, capture, ucontext) : run_on_slowly(f.pcs, f.max, end, capture, ucontext);
-    if (__builtin_expect(f.thread->begin != RUNTIME_BEGIN_FAST, 0)) {
-        f.remember = RUNTIME_REMEMBER_NOT;
-        f.thread->fast = f;
-        return run_on_stuck(&f.thread->fast, end, capture, ucontext, notes);
+    f.modules = f.notes ? f.notes->modules : modules_enter(f.thread);
+    if (!f.thread || atomic_load_explicit(&f.thread->walking, memory_order_relaxed) != 1)
+        return f.notes ? walk_slowly_noted(f.notes, f.capture, f.ucontext)
+                       : walk_slowly(f.pcs, f.max, f.end, f.capture, f.ucontext);
+    const struct runtime_memo_frame *followed = NULL;
+    f.is_current = may_be_same(f.thread, f.modules);
+    if (f.is_current) {
+        size_t count = walk_same(&f, &followed);
+        if (count) {
+            if (!f.notes)
+                modules_leave_outermost(f.thread);
+            return count;
+        }
     }
-    if (f.remember != RUNTIME_REMEMBER || !run_as_remembered(&f, step, &stop)) {
-        struct runtime_fast *in_memory = &f.thread->fast;
-        *in_memory = f;
-        f.thread->first_link.step = step;
-        stop = walk_fast_run(in_memory);
-        if (stop == WALK_STOP_STUCK && ucontext && in_memory->count == 1 && walk_leave_interrupted_method(in_memory))
-            stop = walk_fast_run(in_memory);
-        while (stop == WALK_STOP_STUCK && !notes && in_memory->count > 1 && walk_seen_pass(in_memory, here))
-            stop = walk_fast_run(in_memory);
-        if (stop == WALK_STOP_STUCK)
-            return run_on_stuck(in_memory, end, capture, ucontext, notes);
-        end_memo(in_memory, stop, stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
-        f.count = in_memory->count;
-        f.key = in_memory->key;
-        f.remembered_count = in_memory->remembered_count;
-    }
-    count_walk(f.thread, end_fast(&f, stop, ucontext != NULL, QUT_NO_GUESS, end), f.count, f.remembered_count, 0);
-    if (!notes)
-        modules_leave(f.thread);
-    return f.count;
+    f.thread->fast = f;
+    return run(&f.thread->fast, followed);
 }
 
 static inline __attribute__((always_inline)) struct runtime_fast at_capture(const struct arch_capture *capture,
                                                                             uintptr_t *pcs, size_t max)
 {
     return (struct runtime_fast){
+        .capture = capture,
         .pcs = pcs,
         .max = max,
         .sp = capture->sp,
@@ -417,6 +130,7 @@ static inline __attribute__((always_inline)) struct runtime_fast at_context(cons
     const struct arch_register_layout *layout = arch_native_arch.ucontext_registers;
     uintptr_t block = (uintptr_t)ucontext, pc = os_load(block + layout->pc_offset);
     return (struct runtime_fast){
+        .ucontext = ucontext,
         .pcs = pcs,
         .max = max,
         .sp = os_load(block + layout->reg_offset[arch_native_arch.sp_reg]),
@@ -431,12 +145,16 @@ size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, 
 
 size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture)
 {
-    return run(at_capture(capture, pcs, max), capture, NULL, (uintptr_t)__builtin_frame_address(0), end, NULL);
+    struct runtime_fast f = at_capture(capture, pcs, max);
+    f.end = end;
+    return begin(f);
 }
 
 size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
 {
-    return run(at_context(ucontext, pcs, max), NULL, ucontext, (uintptr_t)__builtin_frame_address(0), end, NULL);
+    struct runtime_fast f = at_context(ucontext, pcs, max);
+    f.end = end;
+    return begin(f);
 }
 
 size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext)
@@ -444,5 +162,7 @@ size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture 
     notes->noted_count = 0;
     struct runtime_fast f =
         ucontext ? at_context(ucontext, notes->pcs, notes->max) : at_capture(capture, notes->pcs, notes->max);
-    return run(f, ucontext ? NULL : capture, ucontext, (uintptr_t)__builtin_frame_address(0), &notes->end, notes);
+    f.end = &notes->end;
+    f.notes = notes;
+    return begin(f);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of backtrace.c: what spares the slow way some of its steps, and when it has to begin anew.
+// A part of slow_walk.c: what spares the slow way some of its steps, and when it has to begin anew.
 #ifndef QUT_WALK_SHORTCUTS_INLINE_H
 #define QUT_WALK_SHORTCUTS_INLINE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A part of backtrace.c: what is said and counted of a walk that has ended.
+// A part of backtrace.c and slow_walk.c: what is said and counted of a walk that has ended.
 #ifndef QUT_WALK_WALK_ENDS_INLINE_H
 #define QUT_WALK_WALK_ENDS_INLINE_H
 
@@ -16,13 +16,12 @@ static inline void set_end(struct qut_end *end, enum qut_end_reason reason, uint
 }
 
 // A walk that the fast ways have brought to its end. Only where no frame was left yet can the pc be an interrupted one.
-static inline enum qut_end_reason end_fast(const struct runtime_fast *f, enum qut_stop stop, bool from_context,
-                                           uint32_t guessed_frame, struct qut_end *end)
+static inline enum qut_end_reason end_fast(const struct runtime_fast *f, enum qut_stop stop, uint32_t guessed_frame)
 {
-    bool is_exact = from_context && f->count <= (stop == WALK_STOP_END);
+    bool is_exact = f->ucontext && f->count <= (stop == WALK_STOP_END);
     enum qut_end_reason reason = stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT;
-    if (end)
-        set_end(end, reason, is_exact ? f->key - 1 : f->key, guessed_frame);
+    if (f->end)
+        set_end(f->end, reason, is_exact ? f->key - 1 : f->key, guessed_frame);
     return reason;
 }
 
@@ -38,7 +37,7 @@ static inline void count_walk(struct runtime_thread *thread, enum qut_end_reason
 }
 
 // Of a walk that was not remembered as a whole.
-static void end_memo(struct runtime_fast *f, enum qut_stop stop, enum qut_end_reason reason)
+static inline void end_memo(struct runtime_fast *f, enum qut_stop stop, enum qut_end_reason reason)
 {
     struct runtime_memo *memo = &f->thread->memo;
     bool is_used = f->remember != RUNTIME_REMEMBER_NOT;

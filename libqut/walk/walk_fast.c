@@ -256,7 +256,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
                 f->key = key;
                 const struct runtime_memo_frame *end;
                 enum qut_stop followed;
-                if (walk_fast_follow(f, memo, at.older, &followed, &end))
+                if (walk_fast_follow(f, memo, at.older, at.older, &followed, &end))
                     return followed;
                 memo->good_end = memo->next = (uint32_t)(end + 1 - memo->frames);
                 at = take_cursor(memo);

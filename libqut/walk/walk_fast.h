@@ -30,19 +30,19 @@ static inline uintptr_t walk_load_at(uintptr_t base, intptr_t offset_bytes)
 const struct runtime_memo_frame *walk_fast_follow_machine(const struct runtime_memo_frame *frame,
                                                           const struct runtime_memo_frame *end, uintptr_t *pc);
 
-// From the state of frame `first`, which was given out, as far as the memo goes. True: the walk has stopped. False: it
-// has come to *end.
+// From the state of frame `from`, which was given out, as far as the memo goes; `first`, from which on frames are
+// followed, was the frame where the walk began or came to the memo. True: the walk has stopped. False: it has come to
+// *end.
 RUNTIME_WALK_INLINE bool walk_fast_follow(struct runtime_fast *f, const struct runtime_memo *memo,
-                                          const struct runtime_memo_frame *first, enum qut_stop *stop,
-                                          const struct runtime_memo_frame **end)
+                                          const struct runtime_memo_frame *first, const struct runtime_memo_frame *from,
+                                          enum qut_stop *stop, const struct runtime_memo_frame **end)
 {
     const struct runtime_memo_frame *frame, *last = &memo->frames[RUNTIME_MEMO_CAPACITY - 1];
-    size_t room = f->max - f->count;
-    const struct runtime_memo_frame *room_end = (size_t)(last - first) < room ? last : first + room;
-    frame = runtime_memo_follow(first, room_end, f->pcs + f->count);
+    const struct runtime_memo_frame *room_end = runtime_memo_end_of_room(memo, from, f->max - f->count);
+    frame = runtime_memo_follow(from, room_end, f->pcs + f->count);
     if (__builtin_expect(frame < room_end && frame[1].step.ra_offset_bytes & RUNTIME_MEMO_MACHINE, 0))
-        frame = walk_fast_follow_machine(frame, room_end, f->pcs + f->count + (frame - first));
-    size_t followed_count = (size_t)(frame - first);
+        frame = walk_fast_follow_machine(frame, room_end, f->pcs + f->count + (frame - from));
+    size_t followed_count = (size_t)(frame - from);
     f->count += followed_count;
     f->remembered_count += followed_count + 1;
     if (frame != first)
