@@ -42,6 +42,14 @@ enum qut_table_flag {
     QUT_TABLE_FROM_CODE = 8192,        // from following code that nothing describes
 };
 
+// How a code's lead byte reads: see qut_table_code_inline.h.
+struct qut_table_leads {
+    uint8_t short_rules;     // leads below this: rule id = lead
+    uint8_t short_runs;      // the next so many: run id = lead - short_rules
+    uint8_t long_rule_leads; // the next so many: rule id with one more byte; the rest up to 254: run ids likewise
+};
+static_assert(sizeof(struct qut_table_leads) == 3, "on disk");
+
 struct qut_table_header {
     uint8_t magic[8];
     uint32_t version;
@@ -56,10 +64,7 @@ struct qut_table_header {
     uint64_t text_size;  // bytes
     uint8_t identity[32];
 
-    // How a code's lead byte reads: see qut_table_code_inline.h.
-    uint8_t short_rules;     // leads below this: rule id = lead
-    uint8_t short_runs;      // the next so many: run id = lead - short_rules
-    uint8_t long_rule_leads; // the next so many: rule id with one more byte; the rest up to 254: run ids likewise
+    struct qut_table_leads leads;
     uint8_t zero2[5];
 
     struct qut_table_section groups;     // struct qut_table_group, one per QUT_GROUP_BLOCKS blocks

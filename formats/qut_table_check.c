@@ -94,9 +94,9 @@ static enum qut_table_fault check_header(struct check *c, size_t size)
     if (h->text_size == 0 || h->text_size >> 32 || h->text_size & (unit - 1) || h->text_start & 63 ||
         h->text_start + h->text_size < h->text_start)
         return fault_at(c, QUT_TABLE_BAD_HEADER, &h->text_start);
-    unsigned leads = (unsigned)h->short_rules + h->short_runs + h->long_rule_leads;
-    if (h->short_rules == 0 || leads > QUT_LEAD_WIDE)
-        return fault_at(c, QUT_TABLE_BAD_HEADER, &h->short_rules);
+    unsigned leads = (unsigned)h->leads.short_rules + h->leads.short_runs + h->leads.long_rule_leads;
+    if (h->leads.short_rules == 0 || leads > QUT_LEAD_WIDE)
+        return fault_at(c, QUT_TABLE_BAD_HEADER, &h->leads);
     return QUT_TABLE_OK;
 }
 
@@ -209,10 +209,10 @@ static bool ref_is_sane(const struct check *c, uint32_t ref, bool runs_too)
 // Most codes are of one byte, and of few values: each is judged once.
 static void judge_leads(struct check *c)
 {
-    const unsigned count = c->header->short_rules + c->header->short_runs; // at most 256: check_header
+    const unsigned count = c->header->leads.short_rules + c->header->leads.short_runs; // at most 256: check_header
     for (unsigned lead = 0; lead < count; lead++) {
         const uint8_t code[] = {0, 0, 0, (uint8_t)lead}; // as long as the longest
-        const uint32_t ref = qut_code_ref(c->header, code + sizeof code);
+        const uint32_t ref = qut_code_ref(&c->header->leads, code + sizeof code);
         c->sane_leads[lead] = (uint8_t)(ref_is_sane(c, ref, false) | ref_is_sane(c, ref, true) << 1);
     }
     for (unsigned runs_too = 0; runs_too < 2; runs_too++) {
@@ -283,10 +283,10 @@ static enum qut_table_fault check_rows(struct check *c, const uint8_t *bytes, ui
             end--;
             continue;
         }
-        unsigned code_bytes = qut_code_bytes(c->header, end[-1]);
+        unsigned code_bytes = qut_code_bytes(&c->header->leads, end[-1]);
         if (code_bytes > (size_t)(end - codes_start) || (view.one_byte_codes && code_bytes != 1))
             return fault_at(c, fault, bytes);
-        if (!ref_is_sane(c, qut_code_ref(c->header, end), runs_too))
+        if (!ref_is_sane(c, qut_code_ref(&c->header->leads, end), runs_too))
             return fault_at(c, QUT_TABLE_BAD_CODE, end - 1);
         end -= code_bytes;
     }
@@ -319,8 +319,8 @@ static enum qut_table_fault check_runs(struct check *c)
 static enum qut_table_fault check_wide(struct check *c, const uint8_t *block, uint32_t size)
 {
     const struct qut_table_header *h = c->header;
-    unsigned code_bytes = qut_code_bytes(h, block[size - 1]);
-    if (size < QUT_WIDE_BLOCK_HEAD + code_bytes || !ref_is_sane(c, qut_code_ref(h, block + size), true))
+    unsigned code_bytes = qut_code_bytes(&h->leads, block[size - 1]);
+    if (size < QUT_WIDE_BLOCK_HEAD + code_bytes || !ref_is_sane(c, qut_code_ref(&h->leads, block + size), true))
         return fault_at(c, QUT_TABLE_BAD_WIDE, block);
     uint32_t offset = qut_load_u32(block + 1);
     if (offset % 4 || offset > h->wides.size || h->wides.size - offset < 4)

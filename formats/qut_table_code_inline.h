@@ -21,32 +21,32 @@
 enum { QUT_LEAD_WIDE = 255, QUT_BLOCK_BYTES_MAX = 255, QUT_WIDE_BLOCK_HEAD = 5 };
 
 // Bytes of the code with this lead.
-static inline unsigned qut_code_bytes(const struct qut_table_header *h, uint8_t lead)
+static inline unsigned qut_code_bytes(const struct qut_table_leads *leads, uint8_t lead)
 {
-    if (lead < h->short_rules + h->short_runs)
+    if (lead < leads->short_rules + leads->short_runs)
         return 1;
     return lead == QUT_LEAD_WIDE ? 4 : 2;
 }
 
 // The reference of the code that ends before `end`.
-static inline uint32_t qut_code_ref(const struct qut_table_header *h, const uint8_t *end)
+static inline uint32_t qut_code_ref(const struct qut_table_leads *leads, const uint8_t *end)
 {
     uint32_t lead = end[-1];
-    if (lead < h->short_rules)
+    if (lead < leads->short_rules)
         return lead;
-    lead -= h->short_rules;
-    if (lead < h->short_runs)
+    lead -= leads->short_rules;
+    if (lead < leads->short_runs)
         return QUT_REF_RUN | lead;
     if (end[-1] == QUT_LEAD_WIDE) {
         // run flag in the top bit of three bytes
         uint32_t wide = (uint32_t)end[-4] | (uint32_t)end[-3] << 8 | (uint32_t)end[-2] << 16;
         return (wide & 0x7fffff) | (wide & 0x800000 ? QUT_REF_RUN : 0);
     }
-    lead -= h->short_runs;
-    if (lead < h->long_rule_leads)
-        return h->short_rules + (lead << 8) + end[-2];
-    lead -= h->long_rule_leads;
-    return QUT_REF_RUN | (h->short_runs + (lead << 8) + end[-2]);
+    lead -= leads->short_runs;
+    if (lead < leads->long_rule_leads)
+        return leads->short_rules + (lead << 8) + end[-2];
+    lead -= leads->long_rule_leads;
+    return QUT_REF_RUN | (leads->short_runs + (lead << 8) + end[-2]);
 }
 
 // How many of the n ascending bytes at pcs are <= x. Reads whole words: up to 7 bytes past the n.
@@ -118,14 +118,15 @@ static inline struct qut_block_view qut_block_view(const uint8_t *bytes, unsigne
 }
 
 // The reference of row `row`.
-static inline uint32_t qut_block_ref(const struct qut_table_header *h, const struct qut_block_view *view, unsigned row)
+static inline uint32_t qut_block_ref(const struct qut_table_leads *leads, const struct qut_block_view *view,
+                                     unsigned row)
 {
     if (view->one_byte_codes)
-        return qut_code_ref(h, view->pcs + view->row_count + row + 1);
+        return qut_code_ref(leads, view->pcs + view->row_count + row + 1);
     const uint8_t *end = view->end;
     for (unsigned i = view->row_count - 1; i > row; i--)
-        end -= qut_code_bytes(h, end[-1]);
-    return qut_code_ref(h, end);
+        end -= qut_code_bytes(leads, end[-1]);
+    return qut_code_ref(leads, end);
 }
 
 // A block whose rows do not fit 255 bytes: u32 row_count, pc[row_count] (to a multiple of 4), u32 ref[row_count].

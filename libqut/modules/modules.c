@@ -15,10 +15,13 @@ _Atomic(host_registry_call) modules_registry_now_and_then;
 const struct module *modules_at(const struct modules *modules, uintptr_t pc)
 {
     // The last one that begins at or before pc. No jumps but the loop's: which half it is in is as good as random.
-    const struct module *first = modules->items;
+    const uintptr_t *first = modules->starts;
     for (size_t count = modules->count; count > 1; count -= count / 2)
-        first = first[count / 2].start <= pc ? first + count / 2 : first;
-    return modules->count && pc >= first->start && pc < first->end ? first : NULL;
+        first = first[count / 2] <= pc ? first + count / 2 : first;
+    if (modules->count == 0 || pc < *first)
+        return NULL;
+    const struct module *module = &modules->items[first - modules->starts];
+    return pc < module->end ? module : NULL;
 }
 
 // The kernel compares a word in a quarter of the time that it reads in. Where it may not, or what is there is none of
@@ -110,10 +113,11 @@ static void count_record(struct modules_registry *registry, struct modules_recor
         stats->walkable_most_ns = stats->walkable_last_ns;
 }
 
-static void fill(struct modules_registry *registry, struct modules *modules)
+static void fill(struct modules_registry *registry, struct modules *modules, uintptr_t *starts)
 {
     uint64_t now_ns = os_now_ns();
     modules->epoch = next_epoch();
+    modules->starts = starts;
     modules->loader = registry->loader;
     registry->stats.pending_count = registry->stats.no_table_count = registry->stats.table_bytes = 0;
     for (size_t i = 0; i < registry->record_count; i++) {
@@ -122,6 +126,7 @@ static void fill(struct modules_registry *registry, struct modules *modules)
         struct module *last = modules->count ? &modules->items[modules->count - 1] : NULL;
         if (last && last->end > module.start)
             last->end = module.start;
+        starts[modules->count] = module.start;
         modules->items[modules->count++] = module;
         count_record(registry, registry->records[i], now_ns);
     }
@@ -159,13 +164,14 @@ static void replace(struct modules_registry *registry, struct modules_list *list
 bool modules_registry_publish(void)
 {
     struct modules_registry *registry = &modules_registry;
-    struct modules_list *list = malloc(sizeof *list + registry->record_count * sizeof list->modules.items[0]);
+    const size_t room = registry->record_count;
+    struct modules_list *list = malloc(sizeof *list + room * (sizeof list->modules.items[0] + sizeof(uintptr_t)));
     if (!list)
         return false;
     list->retired = (struct modules_retired){.free = free_list};
     list->is_touched = false;
     list->modules.count = 0;
-    fill(registry, &list->modules);
+    fill(registry, &list->modules, (uintptr_t *)(void *)&list->modules.items[room]);
     // Without it walks look up by themselves. While tables come, each list is soon replaced by one that has more.
     const bool is_brief = registry->stats.pending_count != 0;
     list->modules.shared =

@@ -34,7 +34,8 @@ struct modules {
     struct os_generation loader;         // before it was listed
     struct runtime_shared_rules *shared; // NULL: none
     size_t count;
-    struct module items[]; // ascending, not overlapping
+    const uintptr_t *starts; // of the items: to find one, few cache lines are read
+    struct module items[];   // ascending, not overlapping
 };
 
 // NULL before qut_start and after qut_stop.

@@ -88,12 +88,12 @@ static OS_AS_IT_IS uintptr_t os_load(uintptr_t address)
     return *(const any_word *)address;
 }
 
-// Two neighbouring words.
+// Two neighbouring words. In memory of the caller's: how such a vector is returned depends on the processor.
 typedef uintptr_t os_word_pair
     __attribute__((vector_size(2 * sizeof(uintptr_t)), aligned(sizeof(uintptr_t)), may_alias));
-static OS_AS_IT_IS os_word_pair os_load_pair(uintptr_t address)
+static OS_AS_IT_IS void os_load_pair(uintptr_t address, os_word_pair *pair)
 {
-    return *(const os_word_pair *)address;
+    *pair = *(const os_word_pair *)address;
 }
 
 // The alternate signal stack that this thread runs on now. False if it does not. Signal-safe.

@@ -36,16 +36,23 @@ static_assert(sizeof(struct runtime_link) * RUNTIME_LINK_COUNT <= UINT16_MAX, "n
 
 enum { RUNTIME_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
 
+// Entries whose keys hash to it, the newer one first. The tags, of their keys, tell which one to look at: each is a
+// cache line.
+struct runtime_link_set {
+    uint16_t entries_bytes[RUNTIME_LINK_WAYS];
+    uint16_t tags[RUNTIME_LINK_WAYS];
+};
+
 struct runtime_link_cache {
-    // In the order in which they were made: neighbours on the stack lie together. Behind them one for a rule that holds
-    // at this moment only, whose key stays 0, and one that stays empty.
-    struct runtime_link links[RUNTIME_LINK_COUNT + 2];
-    uint16_t sets[1 << RUNTIME_LINK_SET_BITS][RUNTIME_LINK_WAYS]; // by key: entries, the newer one first
-    uint32_t epoch;                                               // of the module list that all entries were made from
-    uint32_t hand;                                                // the entry that is replaced next
+    uint32_t epoch; // of the module list that all entries were made from
+    uint32_t hand;  // the entry that is replaced next
     // Links that mispredict are worse than none. Walks in a row that did, how many walks do without, and how many will,
     // should it be so again.
     uint8_t mispredicted_walks, pause, next_pause;
+    // In the order in which they were made: neighbours on the stack lie together. Behind them one for a rule that holds
+    // at this moment only, whose key stays 0, and one that stays empty.
+    struct runtime_link links[RUNTIME_LINK_COUNT + 2];
+    struct runtime_link_set sets[1 << RUNTIME_LINK_SET_BITS];
 };
 
 static inline struct runtime_link *runtime_link_at(struct runtime_link_cache *cache, size_t next_bytes)
@@ -58,19 +65,28 @@ static inline uint16_t runtime_link_bytes(const struct runtime_link_cache *cache
     return (uint16_t)((const char *)link - (const char *)cache->links);
 }
 
-static inline uint16_t *runtime_link_set(struct runtime_link_cache *cache, uintptr_t key)
+// 2^32 divided by the golden ratio: neighbouring pcs land in different sets.
+static inline uint32_t runtime_link_hash(uintptr_t key)
 {
-    // 2^32 divided by the golden ratio: neighbouring pcs land in different sets.
-    return cache->sets[(uint32_t)key * 0x9e3779b1u >> (32 - RUNTIME_LINK_SET_BITS)];
+    return (uint32_t)key * 0x9e3779b1u;
+}
+
+static inline uint16_t runtime_link_tag(uint32_t hash)
+{
+    return (uint16_t)(hash >> (32 - RUNTIME_LINK_SET_BITS - 16));
 }
 
 // NULL where it is not there.
 static inline struct runtime_link *runtime_link_find(struct runtime_link_cache *cache, uintptr_t key)
 {
-    const uint16_t *set = runtime_link_set(cache, key);
-    struct runtime_link *first = runtime_link_at(cache, set[0]), *second = runtime_link_at(cache, set[1]);
-    struct runtime_link *link = first->key == key ? first : second;
-    return link->key == key ? link : NULL;
+    const uint32_t hash = runtime_link_hash(key);
+    const struct runtime_link_set *set = &cache->sets[hash >> (32 - RUNTIME_LINK_SET_BITS)];
+    for (unsigned i = 0; i < RUNTIME_LINK_WAYS; i++) {
+        struct runtime_link *link = runtime_link_at(cache, set->entries_bytes[i]);
+        if (set->tags[i] == runtime_link_tag(hash) && link->key == key)
+            return link;
+    }
+    return NULL;
 }
 
 // Makes room for a key that is not there; the caller fills the rest. Entry 0 has no owner: empty sets name it.
@@ -78,10 +94,13 @@ static inline struct runtime_link *runtime_link_make(struct runtime_link_cache *
 {
     uint32_t hand = cache->hand + 1 < RUNTIME_LINK_COUNT ? cache->hand + 1 : 1;
     struct runtime_link *link = &cache->links[hand];
-    uint16_t *set = runtime_link_set(cache, key);
+    const uint32_t hash = runtime_link_hash(key);
+    struct runtime_link_set *set = &cache->sets[hash >> (32 - RUNTIME_LINK_SET_BITS)];
     cache->hand = hand;
-    set[1] = set[0];
-    set[0] = runtime_link_bytes(cache, link);
+    set->entries_bytes[1] = set->entries_bytes[0];
+    set->tags[1] = set->tags[0];
+    set->entries_bytes[0] = runtime_link_bytes(cache, link);
+    set->tags[0] = runtime_link_tag(hash);
     link->key = key;
     return link;
 }

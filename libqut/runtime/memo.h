@@ -46,6 +46,8 @@ struct runtime_memo_frame {
 static_assert(sizeof(void *) != 8 || sizeof(struct runtime_memo_frame) == 32, "two in a cache line");
 
 struct runtime_memo {
+    // sp ascends from `next` on; the last one's is higher than all.
+    struct runtime_memo_frame frames[RUNTIME_MEMO_CAPACITY + 1];
     uint32_t good, good_end, next; // see above
     uint32_t new_count;
     uint32_t kept_from;    // frames from here on are, with all callers, as they were; CAPACITY: none
@@ -59,8 +61,6 @@ struct runtime_memo {
     uint32_t run_end;
     uint8_t run_kind;
     uint8_t same_walks; // since then
-    struct runtime_memo_frame
-        frames[RUNTIME_MEMO_CAPACITY + 1]; // sp ascends from `next` on; the last one's is higher than all
 };
 
 // Forgets all.

@@ -28,8 +28,10 @@ static inline __attribute__((always_inline)) bool runtime_memo_follow_pairs(cons
     for (size_t i = 1; i <= count; i++) {
         if (!is_known && !runtime_memo_is_of_kind(frame + i, RUNTIME_MEMO_PAIR))
             return false;
-        words[i - 1] = os_load_pair((uintptr_t)&frame[i].fp);
-        differs |= words[i - 1] ^ os_load_pair(runtime_memo_ra_address(frame + i) - sizeof(uintptr_t));
+        os_word_pair now;
+        os_load_pair((uintptr_t)&frame[i].fp, &words[i - 1]);
+        os_load_pair(runtime_memo_ra_address(frame + i) - sizeof(uintptr_t), &now);
+        differs |= words[i - 1] ^ now;
     }
     if (differs[0] | differs[1])
         return false;

@@ -22,6 +22,8 @@ enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *b
         .wides = at + h->wides.offset,
         .text_start = h->text_start,
         .text_size_units = h->text_size >> h->pc_shift,
+        .pc_shift = h->pc_shift,
+        .leads = h->leads,
     };
     return QUT_TABLE_OK;
 }
@@ -63,11 +65,11 @@ static inline __attribute__((always_inline)) struct hit find_in_block(const stru
         hit.carried = reached == 0;
         if (!hit.carried) {
             hit.start_units = block_start + view.pcs[reached - 1];
-            hit.ref = qut_block_ref(table->header, &view, reached - 1);
+            hit.ref = qut_block_ref(&table->leads, &view, reached - 1);
         }
     }
     if (hit.carried)
-        hit.ref = qut_code_ref(table->header, bytes);
+        hit.ref = qut_code_ref(&table->leads, bytes);
     return hit;
 }
 
@@ -87,7 +89,7 @@ static inline __attribute__((always_inline)) struct hit find(const struct qut_ta
             hit.next_units = hit.start_units + view.pcs[reached];
         hit.start_units += view.pcs[reached - 1];
     }
-    hit.ref = qut_block_ref(table->header, &view, reached - 1);
+    hit.ref = qut_block_ref(&table->leads, &view, reached - 1);
     return hit;
 }
 
@@ -171,13 +173,13 @@ static uint64_t padding_end(const struct qut_table *table, const struct hit *hit
     unsigned align = can_be_padded ? cell->flags >> QUT_CELL_ALIGN_SHIFT : 0;
     if (align == QUT_CELL_NOT_PADDED || hit->carried) // blocks begin at multiples of every alignment
         return hit->start_units;
-    uint64_t align_units = (uint64_t)8 << align >> table->header->pc_shift;
+    uint64_t align_units = (uint64_t)8 << align >> table->pc_shift;
     return (hit->start_units + align_units - 1) & ~(align_units - 1);
 }
 
 void runtime_table_rule(const struct qut_table *table, uint64_t pc, struct qut_rule *rule)
 {
-    uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
+    uint64_t units = (pc - table->text_start) >> table->pc_shift;
     if (pc < table->text_start || units >= table->text_size_units) {
         set_hole(rule);
         return;
@@ -192,19 +194,19 @@ void runtime_table_rule(const struct qut_table *table, uint64_t pc, struct qut_r
 
 const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end)
 {
-    uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
+    uint64_t units = (pc - table->text_start) >> table->pc_shift;
     if (pc < table->text_start || units >= table->text_size_units)
         return NULL;
     struct hit hit = find(table, units);
     if (!hit.carried && units < padding_end(table, &hit))
         return NULL;
-    *row_end = table->text_start + (hit.next_units << table->header->pc_shift);
+    *row_end = table->text_start + (hit.next_units << table->pc_shift);
     return &table->cells[hit.ref].rule;
 }
 
 uint64_t runtime_table_row_start(const struct qut_table *table, uint64_t pc)
 {
-    uint64_t units = (pc - table->text_start) >> table->header->pc_shift;
+    uint64_t units = (pc - table->text_start) >> table->pc_shift;
     if (pc < table->text_start)
         return 0;
     if (units >= table->text_size_units)
@@ -212,19 +214,19 @@ uint64_t runtime_table_row_start(const struct qut_table *table, uint64_t pc)
     struct hit hit = find(table, units);
     uint64_t rule_start = padding_end(table, &hit);
     if (!hit.carried)
-        return table->text_start + ((units < rule_start ? hit.start_units : rule_start) << table->header->pc_shift);
+        return table->text_start + ((units < rule_start ? hit.start_units : rule_start) << table->pc_shift);
     while (hit.carried && units >= QUT_BLOCK_UNITS) {
         units = units / QUT_BLOCK_UNITS * QUT_BLOCK_UNITS - 1; // the last unit of the block before
         hit = find(table, units);
     }
     // The padding in front of a row that is carried on ends at the block's end, or earlier.
     rule_start = hit.carried ? 0 : padding_end(table, &hit);
-    return table->text_start + (rule_start << table->header->pc_shift);
+    return table->text_start + (rule_start << table->pc_shift);
 }
 
 bool runtime_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_t *end, struct qut_rule *rule)
 {
-    uint64_t units = (*pc - table->text_start) >> table->header->pc_shift;
+    uint64_t units = (*pc - table->text_start) >> table->pc_shift;
     if (*pc < table->text_start || units >= table->text_size_units)
         return false;
     struct hit hit = find(table, units);
@@ -239,6 +241,6 @@ bool runtime_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_
     }
     if (end_units > table->text_size_units)
         end_units = table->text_size_units;
-    *end = table->text_start + (end_units << table->header->pc_shift);
+    *end = table->text_start + (end_units << table->pc_shift);
     return true;
 }

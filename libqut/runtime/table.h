@@ -16,15 +16,20 @@
 #pragma GCC visibility push(hidden)
 
 struct qut_table {
-    const struct qut_table_header *header;
+    // What each lookup reads, in one cache line. Of the header, too: in a sample of a program that does other work its
+    // lines are in no cache.
+    uint64_t text_start;
+    uint64_t text_size_units; // in units of 1 << pc_shift
     const struct qut_table_group *groups;
     const uint8_t *blocks;
     const union qut_table_cell *cells;
+    uint8_t pc_shift;
+    struct qut_table_leads leads;
+    // What some read.
     const uint32_t *run_starts;
     const uint8_t *runs;
     const uint8_t *wides;
-    uint64_t text_start;
-    uint64_t text_size_units; // in units of 1 << pc_shift
+    const struct qut_table_header *header;
 };
 
 // Checks the bytes and points into them; they must stay, unchanged, as long as the table is used. Aligned to 8.

@@ -15,6 +15,7 @@
 #include "libqut/runtime/known_rules.h"
 #include "libqut/runtime/link_cache.h"
 #include "libqut/runtime/memo.h"
+#include "libqut/runtime/near_tables.h"
 #include "libqut/runtime/seen_steps.h"
 #include "libqut/runtime/tiers.h"
 #include "libqut/runtime/trail.h"
@@ -57,11 +58,12 @@ struct runtime_fast {
     uintptr_t ra;  // as it stands on the stack; the pc where the frame was interrupted
     uintptr_t key; // one more than the pc to look up
     enum runtime_remember remember;
-    bool is_current;           // the list of modules is known to be up to date
-    bool is_stubborn;          // whether it pays is not asked
-    bool is_given;             // the frame the walk is at was given out already: it is the last that is remembered
-    size_t remembered_count;   // of the frames given out
-    size_t mispredicted_count; // ... whose link was not the one that was tried
+    bool is_current;  // the list of modules is known to be up to date
+    bool is_stubborn; // whether it pays is not asked
+    bool is_given;    // the frame the walk is at was given out already: it is the last that is remembered
+    const struct runtime_memo_frame *followed; // up to there all is as it was, and was given out; NULL: nothing is
+    size_t remembered_count;                   // of the frames given out
+    size_t mispredicted_count;                 // ... whose link was not the one that was tried
 };
 
 // What a walk has read of the code around an interrupted pc, from `start` on.
@@ -71,8 +73,10 @@ struct runtime_code_window {
     uint8_t bytes[RUNTIME_CODE_WINDOW_BYTES];
 };
 
-// What a walk reads first comes first, in one cache line.
+// In a sample of a program that does other work, each cache line and each page is waited for: what every walk reads
+// lies together, the memo's outermost frames before it and the first links behind it.
 struct runtime_thread {
+    struct runtime_memo memo;
     // Walks of this thread that have begun and not ended: 2 where a signal handler walks while the thread walked.
     // Written by the thread itself only; read by the freeing side, for what walks may read.
     _Atomic uint32_t walking;
@@ -82,31 +86,32 @@ struct runtime_thread {
     uintptr_t stack_limit, stack_low, stack_high;
     enum runtime_begin begin;
     uint32_t same_epoch; // of the list by which the next walk may begin where the last one did; 0: it may not
+    struct runtime_tier_counts counts;
     // They stand before the first link of a walk, and before the first behind what was remembered.
     struct runtime_link first_link, later_link;
-    struct runtime_tier_counts counts;
     // Of the outermost walk, where it has to be in memory: there is little room on stacks.
     struct runtime_fast fast;
-    _Alignas(uint64_t) unsigned char slow[512]; // struct backtrace
-    struct runtime_code_window code_window;
-    // Walks that ended, by reason: of the thread itself, one writer; and of the handlers that interrupted it.
-    _Atomic uintptr_t ends[QUT_END_REASON_COUNT], nested_ends[QUT_END_REASON_COUNT];
-    struct runtime_thread *next, *previous; // list of all threads, under the registry's lock
-    // Of the grace period under way, under the registry's lock: whether a walk that began before it may still run, and
-    // `walks` at its beginning.
-    bool in_grace;
-    uint32_t grace_walks;
-    // The trace store's: which trace the nodes in `memo` belong to; 0: they are all 0. And where the stack stood in the
-    // outermost append under way; 0: none is.
-    uint32_t node_generation;
-    uintptr_t append_sp;
+    // Walks that ended, by reason: of the thread itself, one writer.
+    _Atomic uintptr_t ends[QUT_END_REASON_COUNT];
     // Pages of their own: many threads never use them.
     struct runtime_hashed_rules *hashed;
     struct runtime_seen_steps *seen;
     struct runtime_known_rules *rules;
     struct runtime_trail *trail;
+    // The trace store's: which trace the nodes in `memo` belong to; 0: they are all 0. And where the stack stood in the
+    // outermost append under way; 0: none is.
+    uint32_t node_generation;
+    uintptr_t append_sp;
+    struct runtime_near_tables near;
     struct runtime_link_cache links;
-    struct runtime_memo memo;
+    _Atomic uintptr_t nested_ends[QUT_END_REASON_COUNT]; // of the handlers that interrupted it
+    _Alignas(uint64_t) unsigned char slow[512];          // struct backtrace
+    struct runtime_code_window code_window;
+    struct runtime_thread *next, *previous; // list of all threads, under the registry's lock
+    // Of the grace period under way, under the registry's lock: whether a walk that began before it may still run, and
+    // `walks` at its beginning.
+    bool in_grace;
+    uint32_t grace_walks;
     _Alignas(uint64_t) unsigned char jit[RUNTIME_JIT_BYTES + 1024]; // what walks expect (libqut/modules/jit_expected.c)
 };
 

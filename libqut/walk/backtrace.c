@@ -9,6 +9,15 @@
 #include "libqut/walk/slow_walk.h"
 #include "libqut/walk/walk_local.h"
 
+// Not static, as one of these ends by a call of the next: the calling convention is then the same for all, so that each
+// can leave the stack before. (On i386 a static function has its arguments in registers.)
+#pragma GCC visibility push(hidden)
+size_t walk_begin_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
+size_t walk_begin_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end);
+size_t walk_begin_noted(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext);
+size_t walk_run(struct runtime_fast *f);
+#pragma GCC visibility pop
+
 // Whether the fast ways can be taken at all.
 static inline bool begin_fast(struct runtime_fast *f, uintptr_t here)
 {
@@ -20,6 +29,7 @@ static inline bool begin_fast(struct runtime_fast *f, uintptr_t here)
     if (__builtin_expect(thread->links.epoch != f->modules->epoch, 0)) {
         runtime_link_cache_restart(&thread->links, f->modules->epoch);
         runtime_memo_restart(&thread->memo);
+        runtime_near_forget(&thread->near);
     }
     f->is_stubborn = tiers & RUNTIME_TIER_STUBBORN;
     if ((tiers & RUNTIME_TIER_MEMO) && runtime_memo_is_wanted(&thread->memo, f->is_stubborn))
@@ -27,18 +37,16 @@ static inline bool begin_fast(struct runtime_fast *f, uintptr_t here)
     return true;
 }
 
-// The frame where the walk begins is where the last one began. True: all that is given out is what it was. `followed`:
-// up to that frame it is known to be, and was given out.
-static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link_step step,
-                                     const struct runtime_memo_frame *followed, enum qut_stop *stop)
+// The frame where the walk begins is where the last one began. True: all that is given out is what it was.
+static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link_step step, enum qut_stop *stop)
 {
     struct runtime_memo *memo = &f->thread->memo;
     const struct runtime_memo_frame *first = &memo->frames[memo->good];
-    if (!followed && (f->max == 0 || !runtime_memo_is_state(first, f->sp, f->ra, f->fp, step))) {
+    if (!f->followed && (f->max == 0 || !runtime_memo_is_state(first, f->sp, f->ra, f->fp, step))) {
         runtime_memo_start(memo, memo->good, RUNTIME_MEMO_CAPACITY);
         return false;
     }
-    const struct runtime_memo_frame *from = followed ? followed : first, *frame;
+    const struct runtime_memo_frame *from = f->followed ? f->followed : first, *frame;
     f->pcs[0] = f->key - 1;
     f->remembered_count = (size_t)(from - first);
     f->count = f->remembered_count + 1;
@@ -54,12 +62,11 @@ static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link
     return has_stopped;
 }
 
-// A walk that is not the same as the one before, or not from `followed` on. f is the thread's.
-__attribute__((noinline)) static size_t run(struct runtime_fast *f, const struct runtime_memo_frame *followed)
+// A walk that is not the same as the one before. f is the thread's.
+__attribute__((noinline)) size_t walk_run(struct runtime_fast *f)
 {
     if (!begin_fast(f, (uintptr_t)__builtin_frame_address(0)))
-        return f->notes ? walk_slowly_noted(f->notes, f->capture, f->ucontext)
-                        : walk_slowly(f->pcs, f->max, f->end, f->capture, f->ucontext);
+        return walk_slowly_instead(f);
     struct runtime_thread *thread = f->thread;
     struct runtime_link_step step = first_step(f->ucontext);
     runtime_memo_forget_run(&thread->memo);
@@ -68,7 +75,7 @@ __attribute__((noinline)) static size_t run(struct runtime_fast *f, const struct
         return walk_slowly_when_stuck(f);
     }
     enum qut_stop stop;
-    if (f->remember != RUNTIME_REMEMBER || !run_as_remembered(f, step, followed, &stop)) {
+    if (f->remember != RUNTIME_REMEMBER || !run_as_remembered(f, step, &stop)) {
         thread->first_link.step = step;
         stop = walk_fast_run(f);
         if (stop == WALK_STOP_STUCK && f->ucontext && f->count == 1 && walk_leave_interrupted_method(f))
@@ -88,18 +95,20 @@ __attribute__((noinline)) static size_t run(struct runtime_fast *f, const struct
     return count;
 }
 
-// With notes, the walk's mark is its caller's.
+// Whether the walk that has begun is the thread's outermost one.
+static inline bool is_outermost(const struct runtime_thread *thread)
+{
+    return thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1;
+}
+
+// An outermost one. With notes, its mark is its caller's.
 static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f)
 {
     f.thread = runtime_thread_self();
-    f.modules = f.notes ? f.notes->modules : modules_enter(f.thread);
-    if (!f.thread || atomic_load_explicit(&f.thread->walking, memory_order_relaxed) != 1)
-        return f.notes ? walk_slowly_noted(f.notes, f.capture, f.ucontext)
-                       : walk_slowly(f.pcs, f.max, f.end, f.capture, f.ucontext);
-    const struct runtime_memo_frame *followed = NULL;
+    f.modules = f.notes ? f.notes->modules : atomic_load_explicit(&modules_current, memory_order_seq_cst);
     f.is_current = may_be_same(f.thread, f.modules);
     if (f.is_current) {
-        size_t count = walk_same(&f, &followed);
+        size_t count = walk_same(&f);
         if (count) {
             if (!f.notes)
                 modules_leave_outermost(f.thread);
@@ -107,7 +116,7 @@ static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f)
         }
     }
     f.thread->fast = f;
-    return run(&f.thread->fast, followed);
+    return walk_run(&f.thread->fast);
 }
 
 static inline __attribute__((always_inline)) struct runtime_fast at_capture(const struct arch_capture *capture,
@@ -140,29 +149,67 @@ static inline __attribute__((always_inline)) struct runtime_fast at_context(cons
     };
 }
 
-// capture.S calls it.
-size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
-
-size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture)
+// The parts that begin are functions of their own: what they keep does not lie on the stack beneath a slow walk's.
+__attribute__((noinline)) size_t walk_begin_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                     const struct arch_capture *capture)
 {
     struct runtime_fast f = at_capture(capture, pcs, max);
     f.end = end;
     return begin(f);
 }
 
-size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
+// capture.S calls it.
+size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
+
+size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture)
+{
+    struct runtime_thread *thread = runtime_thread_self();
+    modules_enter(thread);
+    return is_outermost(thread) ? walk_begin_captured(pcs, max, end, capture)
+                                : walk_slowly_captured(pcs, max, end, capture);
+}
+
+// The rule of the interrupted frame comes from a table, mostly.
+static inline void expect(const struct runtime_thread *thread, const void *ucontext)
+{
+    runtime_near_expect(&thread->near, os_load((uintptr_t)ucontext + arch_native_arch.ucontext_registers->pc_offset));
+}
+
+__attribute__((noinline)) size_t walk_begin_context(const void *ucontext, uintptr_t *pcs, size_t max,
+                                                    struct qut_end *end)
 {
     struct runtime_fast f = at_context(ucontext, pcs, max);
     f.end = end;
     return begin(f);
 }
 
-size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext)
+size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
 {
-    notes->noted_count = 0;
+    struct runtime_thread *thread = runtime_thread_self();
+    modules_enter(thread);
+    if (!is_outermost(thread))
+        return walk_slowly_context(ucontext, pcs, max, end);
+    expect(thread, ucontext);
+    return walk_begin_context(ucontext, pcs, max, end);
+}
+
+__attribute__((noinline)) size_t walk_begin_noted(struct walk_noted_walk *notes, const struct arch_capture *capture,
+                                                  const void *ucontext)
+{
     struct runtime_fast f =
         ucontext ? at_context(ucontext, notes->pcs, notes->max) : at_capture(capture, notes->pcs, notes->max);
     f.end = &notes->end;
     f.notes = notes;
     return begin(f);
+}
+
+size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext)
+{
+    struct runtime_thread *thread = runtime_thread_self();
+    notes->noted_count = 0;
+    if (!is_outermost(thread))
+        return walk_slowly_noted(notes, capture, ucontext);
+    if (ucontext)
+        expect(thread, ucontext);
+    return walk_begin_noted(notes, capture, ucontext);
 }

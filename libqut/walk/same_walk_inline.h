@@ -30,11 +30,10 @@ static inline bool may_be_same(const struct runtime_thread *thread, const struct
            modules_up_to_date(modules);
 }
 
-// How many frames were given out: all, or as many as there is room for. 0: not all of these is as it was, *followed is
-// the frame up to which it is; NULL: no frame is. That the stack can be read from sp on needs no proof: it could when
-// this sp was remembered, and is in use.
-static inline __attribute__((always_inline)) size_t walk_same(const struct runtime_fast *f,
-                                                              const struct runtime_memo_frame **followed)
+// How many frames were given out: all, or as many as there is room for. 0: not all of these is as it was; f->followed
+// says how far it is. That the stack can be read from sp on needs no proof: it could when this sp was remembered, and
+// is in use.
+static inline __attribute__((always_inline)) size_t walk_same(struct runtime_fast *f)
 {
     struct runtime_thread *thread = f->thread;
     struct runtime_memo *memo = &thread->memo;
@@ -55,8 +54,8 @@ static inline __attribute__((always_inline)) size_t walk_same(const struct runti
         frame = runtime_memo_follow_run(memo, first, end, f->pcs + 1);
     else
         runtime_memo_know_run(memo);
-    *followed = runtime_memo_follow_inline(frame, end, f->pcs + 1 + (frame - first));
-    if (*followed != end)
+    f->followed = runtime_memo_follow_inline(frame, end, f->pcs + 1 + (frame - first));
+    if (f->followed != end)
         return 0;
     enum qut_end_reason reason = QUT_END_OUTERMOST;
     uintptr_t end_key = arch_native_key(end->ra);

@@ -288,11 +288,18 @@ __attribute__((noinline)) size_t walk_slowly_when_stuck(struct runtime_fast *f)
     return run_on(b, (uintptr_t)&here, f, f->pcs, f->max, f->end, f->capture, f->ucontext, f->notes);
 }
 
-__attribute__((noinline)) size_t walk_slowly(uintptr_t *pcs, size_t max, struct qut_end *end,
-                                             const struct arch_capture *capture, const void *ucontext)
+__attribute__((noinline)) size_t walk_slowly_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                      const struct arch_capture *capture)
 {
     struct backtrace b;
-    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, ucontext, NULL);
+    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, capture, NULL, NULL);
+}
+
+__attribute__((noinline)) size_t walk_slowly_context(const void *ucontext, uintptr_t *pcs, size_t max,
+                                                     struct qut_end *end)
+{
+    struct backtrace b;
+    return run_on(&b, (uintptr_t)&b, NULL, pcs, max, end, NULL, ucontext, NULL);
 }
 
 static_assert(sizeof(struct backtrace) <= sizeof((struct walk_noted_walk *)0)->place, "and there");
@@ -303,4 +310,12 @@ __attribute__((noinline)) size_t walk_slowly_noted(struct walk_noted_walk *notes
     struct backtrace *b = (struct backtrace *)(void *)notes->place;
     char here;
     return run_on(b, (uintptr_t)&here, NULL, notes->pcs, notes->max, &notes->end, capture, ucontext, notes);
+}
+
+size_t walk_slowly_instead(struct runtime_fast *f)
+{
+    if (f->notes)
+        return walk_slowly_noted(f->notes, f->capture, f->ucontext);
+    return f->capture ? walk_slowly_captured(f->pcs, f->max, f->end, f->capture)
+                      : walk_slowly_context(f->ucontext, f->pcs, f->max, f->end);
 }

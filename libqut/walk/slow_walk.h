@@ -2,7 +2,8 @@
 // The slow way, frame by frame, and back to the fast ways where they can go on (walk_fast.h). Where it turns out that a
 // register was needed that they do not know, the walk is done once more, slowly from its beginning.
 //
-// Of `capture` and `ucontext` one is NULL: where the walk begins. All are signal-safe, and end the walk.
+// Of `capture` and `ucontext` one is NULL: where the walk begins. All are signal-safe, and end the walk. Their
+// arguments are those of the functions that end by calling them: none has a frame beneath.
 #ifndef QUT_WALK_SLOW_WALK_H
 #define QUT_WALK_SLOW_WALK_H
 
@@ -15,9 +16,10 @@
 // The fast ways got stuck: f is the thread's, where there is room for the slow way too.
 size_t walk_slowly_when_stuck(struct runtime_fast *f);
 
-// They cannot be taken: the thread is not registered, or walks already.
-size_t walk_slowly(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture,
-                   const void *ucontext);
+// They cannot be taken: f, the thread's, has begun in vain; or the thread is not registered, or walks already.
+size_t walk_slowly_instead(struct runtime_fast *f);
+size_t walk_slowly_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
+size_t walk_slowly_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end);
 size_t walk_slowly_noted(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext);
 
 #pragma GCC visibility pop

@@ -3,16 +3,31 @@
 
 #include "libqut/runtime/shared_rules_inline.h"
 
-// All of a link but its key and what comes next. False: there is no rule, or none that a link can say. With a frame of
-// its own it would take riscv64 beyond the KiB of stack that walks may have.
-RUNTIME_WALK_INLINE bool find_rule(const struct modules *modules, uintptr_t key, struct runtime_link *link)
+// The table of the module at pc. NULL: there is none.
+static inline const struct runtime_near_table *table_at(struct runtime_thread *thread, const struct modules *modules,
+                                                        uintptr_t pc)
 {
-    uintptr_t pc = key - 1;
+    const struct runtime_near_table *near = runtime_near_find(&thread->near, pc);
+    if (near)
+        return near;
     const struct module *module = modules_at(modules, pc);
     if (!module || module->code.state != RUNTIME_CODE_READY || module->unlisted)
+        return NULL;
+    return runtime_near_keep(&thread->near, module->start, module->end, (uintptr_t)module->code.load_bias,
+                             module->code.table);
+}
+
+// All of a link but its key and what comes next. False: there is no rule, or none that a link can say. With a frame of
+// its own it would take riscv64 beyond the KiB of stack that walks may have.
+RUNTIME_WALK_INLINE bool find_rule(struct runtime_thread *thread, const struct modules *modules, uintptr_t key,
+                                   struct runtime_link *link)
+{
+    uintptr_t pc = key - 1;
+    const struct runtime_near_table *near = table_at(thread, modules, pc);
+    if (!near)
         return false;
-    const struct qut_table *table = module->code.table;
-    uint64_t vaddr = pc - module->code.load_bias, row_end;
+    const struct qut_table *table = &near->table;
+    uint64_t vaddr = pc - near->load_bias, row_end;
     const struct qut_rule_cell *cell = qut_table_cell(table, vaddr, &row_end);
     // A row that ends here may have a signal trampoline behind it: pc is then not what was called from.
     if (!cell || (row_end <= vaddr + 1 && qut_table_cell(table, vaddr + 1, &row_end) != cell))
@@ -61,12 +76,29 @@ static inline struct runtime_link *look_up(struct runtime_thread *thread, const 
     enum modules_machine_told told = ask_machine(thread, key, is_return);
     if (told != MODULES_MACHINE_NOT)
         return told == MODULES_MACHINE_LINK ? &thread->links.links[RUNTIME_LINK_COUNT] : NULL;
-    if (!find_rule(modules, key, found))
+    if (!find_rule(thread, modules, key, found))
         return NULL;
     if (shares)
         runtime_shared_put(modules->shared, key, found);
     thread->counts.looked_up++;
     return found;
+}
+
+// The rule of the frame that was interrupted. Its pc is seldom one that was met before, so it is read from the table at
+// once, and has an entry that is no place of any other key's: the first, which empty sets name. That it is found there
+// is no harm: it is the rule of its key.
+__attribute__((noinline)) static struct runtime_link *read_interrupted(struct runtime_thread *thread,
+                                                                       const struct modules *modules, uintptr_t key)
+{
+    struct runtime_link *link = thread->links.links;
+    if (link->key == key)
+        return link;
+    link->key = 0;
+    if (find_rule(thread, modules, key, link)) {
+        link->key = key;
+        thread->counts.looked_up++;
+    }
+    return link;
 }
 
 // A link that the thread has not, or not where it was expected. NULL: there is none.
@@ -223,6 +255,8 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
     // one that the link names.
     struct runtime_link *last = f->count ? &thread->later_link : &thread->first_link;
     struct runtime_link *link = runtime_link_at(links, last->next_bytes);
+    if (!is_hashed && f->count == 0 && f->ucontext)
+        link = read_interrupted(thread, f->modules, key);
     const uintptr_t last_word = thread->stack_high - sizeof(uintptr_t); // of the stack
     unsigned stop = WALK_STOP_STUCK;
     bool is_remembered = f->is_given;
@@ -285,7 +319,9 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             if (__builtin_expect(link->key != key, 0))
                 link = find_hashed(thread, f->modules, key, pc - f->pcs > 1);
         } else if (__builtin_expect(link->key != key, 0)) {
-            link = runtime_link_at(links, last->next_bytes);
+            // What calls a frame that was interrupted is not what called the one before: that is not even looked at.
+            if (last != links->links)
+                link = runtime_link_at(links, last->next_bytes);
             if (link->key != key && !is_link_of_machine(link, key, pc - f->pcs > 1)) {
                 if (f->modules->shared)
                     runtime_shared_expect(f->modules->shared, key);

@@ -93,8 +93,8 @@ static size_t put_wide_block(struct writer *w, uint8_t *out, const struct pendin
     memcpy(wide + 4, pending->pcs, pending->count);
     const struct qut_wide_view view = qut_wide_view(wide);
     const uint8_t *code_end = pending->codes + pending->code_bytes;
-    for (uint32_t i = pending->count; i-- > 0; code_end -= qut_code_bytes(&w->header, code_end[-1])) {
-        uint32_t ref = qut_code_ref(&w->header, code_end);
+    for (uint32_t i = pending->count; i-- > 0; code_end -= qut_code_bytes(&w->header.leads, code_end[-1])) {
+        uint32_t ref = qut_code_ref(&w->header.leads, code_end);
         memcpy(wide + (view.refs - wide) + 4 * i, &ref, 4);
     }
     w->wides.count += size;
@@ -104,7 +104,7 @@ static size_t put_wide_block(struct writer *w, uint8_t *out, const struct pendin
     memcpy(out, &offset, 4);
     out += 4;
     code_end = pending->codes + pending->code_bytes;
-    const unsigned last_bytes = qut_code_bytes(&w->header, code_end[-1]);
+    const unsigned last_bytes = qut_code_bytes(&w->header.leads, code_end[-1]);
     if (last_bytes % 2 != 0)
         *out++ = 0;
     memcpy(out, code_end - last_bytes, last_bytes);
@@ -299,9 +299,9 @@ int table_write(struct table_draft *draft, const struct qut_table_header *header
     struct writer w = {.draft = draft, .header = *header};
     if (table_codes_assign(&w.codes, draft, error) != 0)
         return -1;
-    w.header.short_rules = w.codes.short_rules;
-    w.header.short_runs = w.codes.short_runs;
-    w.header.long_rule_leads = w.codes.long_rule_leads;
+    w.header.leads.short_rules = w.codes.short_rules;
+    w.header.leads.short_runs = w.codes.short_runs;
+    w.header.leads.long_rule_leads = w.codes.long_rule_leads;
     int result = lay_out(&w, table_size, error);
     if (result == 0) {
         finish_header(&w, *table_size);

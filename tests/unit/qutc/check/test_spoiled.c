@@ -98,7 +98,7 @@ static const struct qut_rule_cell *cell_of(uint8_t lead)
 static bool is_plain(uint8_t lead)
 {
     const struct qut_rule_cell *cell = cell_of(lead);
-    return lead < table.header->short_rules && cell->form == QUT_CELL_FRAME &&
+    return lead < table.header->leads.short_rules && cell->form == QUT_CELL_FRAME &&
            cell->flags >> QUT_CELL_ALIGN_SHIFT == QUT_CELL_NOT_PADDED &&
            cell->slot[QUT_SLOT_RA] != (int8_t)QUT_SLOT_UNDEFINED;
 }

@@ -76,8 +76,8 @@ START_TEST(codes_of_every_length)
             maker_row(&m, 3 * k, plain(&m, 8 * (int32_t)k));
         m.text_size = 3 * all[i].rules;
         struct made_table made = agreed(&m);
-        ck_assert_uint_eq(made.table.header->short_rules, all[i].short_rules);
-        ck_assert_uint_eq(made.table.header->long_rule_leads, all[i].long_rule_leads);
+        ck_assert_uint_eq(made.table.header->leads.short_rules, all[i].short_rules);
+        ck_assert_uint_eq(made.table.header->leads.long_rule_leads, all[i].long_rule_leads);
         ck_assert_uint_eq(made.table.header->rule_count, all[i].rules);
         finish(&m, &made);
     }

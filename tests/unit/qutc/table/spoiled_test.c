@@ -164,8 +164,8 @@ START_TEST(foreign_headers)
     ck_assert_int_eq(with_header_byte(AT(pc_shift), 3), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(identity_size), 33), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(text_start), 1), QUT_TABLE_BAD_HEADER);
-    ck_assert_int_eq(with_header_byte(AT(short_rules), 0), QUT_TABLE_BAD_HEADER);
-    ck_assert_int_eq(with_header_byte(AT(long_rule_leads), 255), QUT_TABLE_BAD_HEADER);
+    ck_assert_int_eq(with_header_byte(AT(leads.short_rules), 0), QUT_TABLE_BAD_HEADER);
+    ck_assert_int_eq(with_header_byte(AT(leads.long_rule_leads), 255), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(groups), 1), QUT_TABLE_BAD_SECTION);
     ck_assert_int_eq(with_header_byte(AT(groups), 32), QUT_TABLE_BAD_SECTION); // inside the header
     ck_assert_int_eq(with_header_byte(AT(cells) + 3, 0x80), QUT_TABLE_BAD_SECTION);
