@@ -232,13 +232,8 @@ static bool pcs_ascend(const uint8_t *pcs, uint32_t count)
 }
 
 typedef uint8_t sixteen __attribute__((vector_size(16)));
-
-static inline sixteen load_sixteen(const uint8_t *at)
-{
-    sixteen bytes;
-    memcpy(&bytes, at, sizeof bytes);
-    return bytes;
-}
+// Wherever they stand. No function gives them out: how it would do so depends on the processor.
+typedef uint8_t sixteen_anywhere __attribute__((vector_size(16), aligned(1), may_alias));
 
 // Most blocks and runs: each code is one byte, pcs ascend, and no lead is one that is not sane. Sixteen rows at a time,
 // as they come: how many there are is as good as random, so that to ask would cost more than to look. Reads the byte
@@ -249,17 +244,17 @@ static inline bool rows_are_plain(const struct check *c, const uint8_t *bytes, u
     static const uint8_t ones[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     static const uint8_t but_first[16] = {0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
     const unsigned count = size / 2;
-    const sixteen not_sane = load_sixteen(c->first_not_sane[runs_too]);
-    sixteen compared = load_sixteen(but_first), wrong = {0};
+    const sixteen not_sane = *(const sixteen_anywhere *)(c->first_not_sane[runs_too]);
+    sixteen compared = *(const sixteen_anywhere *)(but_first), wrong = {0};
     if (size & 1)
         return false;
     unsigned i = 0;
     do {
         const uint8_t *pcs = bytes + i, *codes = pcs + count;
-        const sixteen rows = load_sixteen(ones + 16 - (count - i < 16 ? count - i : 16));
-        wrong |= (sixteen)(load_sixteen(pcs - 1) >= load_sixteen(pcs)) & rows & compared;
-        wrong |= (sixteen)(load_sixteen(codes) >= not_sane) & rows;
-        compared = load_sixteen(ones);
+        const sixteen rows = *(const sixteen_anywhere *)(ones + 16 - (count - i < 16 ? count - i : 16));
+        wrong |= (sixteen)(*(const sixteen_anywhere *)(pcs - 1) >= *(const sixteen_anywhere *)(pcs)) & rows & compared;
+        wrong |= (sixteen)(*(const sixteen_anywhere *)(codes) >= not_sane) & rows;
+        compared = *(const sixteen_anywhere *)(ones);
         i += 16;
     } while (i < count);
     uint64_t halves[2];
