@@ -208,7 +208,7 @@ size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture 
     struct runtime_thread *thread = runtime_thread_self();
     notes->noted_count = 0;
     if (!is_outermost(thread))
-        return walk_slowly_noted(notes, capture, ucontext);
+        return walk_slowly_noted(notes, ucontext ? NULL : capture, ucontext);
     if (ucontext)
         expect(thread, ucontext);
     return walk_begin_noted(notes, capture, ucontext);
