@@ -33,6 +33,7 @@ struct runtime_link {
 };
 static_assert(sizeof(struct runtime_link) == sizeof(uintptr_t) + 8, "four in a cache line, on machines of 64 bits");
 static_assert(sizeof(struct runtime_link) * RUNTIME_LINK_COUNT <= UINT16_MAX, "next_bytes reaches every entry");
+static_assert(RUNTIME_LINK_WAYS == 2, "what is not the first is the second");
 
 enum { RUNTIME_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
 
@@ -49,6 +50,7 @@ struct runtime_link_cache {
     // Links that mispredict are worse than none. Walks in a row that did, how many walks do without, and how many will,
     // should it be so again.
     uint8_t mispredicted_walks, pause, next_pause;
+    bool has_machine_keys; // some of a virtual machine's code, which are complements
     // In the order in which they were made: neighbours on the stack lie together. Behind them one for a rule that holds
     // at this moment only, whose key stays 0, and one that stays empty.
     struct runtime_link links[RUNTIME_LINK_COUNT + 2];
@@ -81,12 +83,8 @@ static inline struct runtime_link *runtime_link_find(struct runtime_link_cache *
 {
     const uint32_t hash = runtime_link_hash(key);
     const struct runtime_link_set *set = &cache->sets[hash >> (32 - RUNTIME_LINK_SET_BITS)];
-    for (unsigned i = 0; i < RUNTIME_LINK_WAYS; i++) {
-        struct runtime_link *link = runtime_link_at(cache, set->entries_bytes[i]);
-        if (set->tags[i] == runtime_link_tag(hash) && link->key == key)
-            return link;
-    }
-    return NULL;
+    struct runtime_link *link = runtime_link_at(cache, set->entries_bytes[set->tags[0] != runtime_link_tag(hash)]);
+    return link->key == key ? link : NULL;
 }
 
 // Makes room for a key that is not there; the caller fills the rest. Entry 0 has no owner: empty sets name it.

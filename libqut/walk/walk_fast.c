@@ -109,7 +109,7 @@ make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_
     if (!is_return && !modules_at(modules, key - 1))
         return NULL;
     struct runtime_link found, *of_machine = NULL;
-    if (RUNTIME_MEMO_MACHINE != 0 && is_return) {
+    if (RUNTIME_MEMO_MACHINE != 0 && is_return && thread->links.has_machine_keys) {
         of_machine = runtime_link_find(&thread->links, ~key);
         if (of_machine && modules_machine_holds(key, of_machine->cfa))
             return of_machine;
@@ -120,6 +120,7 @@ make_link(struct runtime_thread *thread, const struct modules *modules, uintptr_
     bool is_told_by_machine = RUNTIME_MEMO_MACHINE != 0 && told != &found;
     struct runtime_link *link = is_told_by_machine ? of_machine : NULL;
     if (!link) {
+        thread->links.has_machine_keys |= is_told_by_machine;
         link = runtime_link_make(&thread->links, is_told_by_machine ? ~key : key);
         link->next_bytes = 0;
     }
