@@ -59,6 +59,7 @@ struct runtime_fast {
     uintptr_t key; // one more than the pc to look up
     enum runtime_remember remember;
     bool is_current;  // the list of modules is known to be up to date
+    bool is_slow;     // none of them can be taken
     bool is_stubborn; // whether it pays is not asked
     bool is_given;    // the frame the walk is at was given out already: it is the last that is remembered
     const struct runtime_memo_frame *followed; // up to there all is as it was, and was given out; NULL: nothing is

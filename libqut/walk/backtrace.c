@@ -65,14 +65,15 @@ static inline bool run_as_remembered(struct runtime_fast *f, struct runtime_link
 // A walk that is not the same as the one before. f is the thread's.
 __attribute__((noinline)) size_t walk_run(struct runtime_fast *f)
 {
-    if (!begin_fast(f, (uintptr_t)__builtin_frame_address(0)))
-        return walk_slowly_instead(f);
+    f->is_slow = !begin_fast(f, (uintptr_t)__builtin_frame_address(0));
+    if (f->is_slow)
+        return walk_slowly_from(f);
     struct runtime_thread *thread = f->thread;
     struct runtime_link_step step = first_step(f->ucontext);
     runtime_memo_forget_run(&thread->memo);
     if (__builtin_expect(thread->begin != RUNTIME_BEGIN_FAST, 0)) {
         f->remember = RUNTIME_REMEMBER_NOT;
-        return walk_slowly_when_stuck(f);
+        return walk_slowly_from(f);
     }
     enum qut_stop stop;
     if (f->remember != RUNTIME_REMEMBER || !run_as_remembered(f, step, &stop)) {
@@ -84,7 +85,7 @@ __attribute__((noinline)) size_t walk_run(struct runtime_fast *f)
                walk_seen_pass(f, (uintptr_t)__builtin_frame_address(0)))
             stop = walk_fast_run(f);
         if (stop == WALK_STOP_STUCK)
-            return walk_slowly_when_stuck(f);
+            return walk_slowly_from(f);
         end_memo(f, stop, stop == WALK_STOP_END ? QUT_END_OUTERMOST : QUT_END_LIMIT);
         offer_same_walk(thread);
     }

@@ -281,11 +281,12 @@ static inline __attribute__((always_inline)) size_t run_on(struct backtrace *b, 
 
 static_assert(sizeof(struct backtrace) <= sizeof((struct runtime_thread *)0)->slow, "it has its place there");
 
-__attribute__((noinline)) size_t walk_slowly_when_stuck(struct runtime_fast *f)
+__attribute__((noinline)) size_t walk_slowly_from(struct runtime_fast *f)
 {
     struct backtrace *b = (struct backtrace *)(void *)f->thread->slow;
     char here;
-    return run_on(b, (uintptr_t)&here, f, f->pcs, f->max, f->end, f->capture, f->ucontext, f->notes);
+    return run_on(b, (uintptr_t)&here, f->is_slow ? NULL : f, f->pcs, f->max, f->end, f->capture, f->ucontext,
+                  f->notes);
 }
 
 __attribute__((noinline)) size_t walk_slowly_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
@@ -310,12 +311,4 @@ __attribute__((noinline)) size_t walk_slowly_noted(struct walk_noted_walk *notes
     struct backtrace *b = (struct backtrace *)(void *)notes->place;
     char here;
     return run_on(b, (uintptr_t)&here, NULL, notes->pcs, notes->max, &notes->end, capture, ucontext, notes);
-}
-
-size_t walk_slowly_instead(struct runtime_fast *f)
-{
-    if (f->notes)
-        return walk_slowly_noted(f->notes, f->capture, f->ucontext);
-    return f->capture ? walk_slowly_captured(f->pcs, f->max, f->end, f->capture)
-                      : walk_slowly_context(f->ucontext, f->pcs, f->max, f->end);
 }

@@ -13,11 +13,10 @@
 // Only libqut calls these, so calls need no detour.
 #pragma GCC visibility push(hidden)
 
-// The fast ways got stuck: f is the thread's, where there is room for the slow way too.
-size_t walk_slowly_when_stuck(struct runtime_fast *f);
+// The fast ways got stuck, or cannot be taken: f is the thread's, where there is room for the slow way too.
+size_t walk_slowly_from(struct runtime_fast *f);
 
-// They cannot be taken: f, the thread's, has begun in vain; or the thread is not registered, or walks already.
-size_t walk_slowly_instead(struct runtime_fast *f);
+// The thread is not registered, or walks already.
 size_t walk_slowly_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
 size_t walk_slowly_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end);
 size_t walk_slowly_noted(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext);
