@@ -103,6 +103,12 @@ static enum art_jit_fault take_entries(const struct modules_jit_list_state *stat
         qsort(sorted, list->count, sizeof *sorted, by_address);
     size_t known_at = 0, waiting_bytes = 0;
     for (size_t i = 0; i < list->count && fault == ART_JIT_FINE; i++) {
+        // An entry that was removed and linked anew while the list was read, in GDB's layout, where nothing tells.
+        // Known for both, one blob would be let go of twice.
+        if (i && sorted[i]->address == sorted[i - 1]->address) {
+            fault = ART_JIT_BUSY;
+            break;
+        }
         struct modules_jit_blob *blob =
             take_entry(state, &known_at, &list->descriptor, sorted[i], doubted, waiting_bytes, &fault);
         reading->source.is_complete = reading->source.is_complete && blob;
