@@ -93,7 +93,11 @@ def check_many_stacks():
     everything = [document["printf"] for document in done.documents if "printf" in document]
     shown = {text for text in everything if text.startswith("stack ")} # the others had names already
     told = {document["stack"]: document["frames"] for document in done.documents if "stack" in document}
-    expect("stacks that were shown", len(set(everything)), ways)
+    # Where others want the processors, some come faster than they are shown.
+    no_room = re.search(r"([\d,]+) records of printf had no room", done.stderr)
+    lost = int(no_room.group(1).replace(",", "")) if no_room else 0
+    expect("stacks that were shown, and those that are said not to be", len(set(everything)) + lost, ways)
+    assert lost < ways // 2, done.stderr
     assert all(text.startswith(("stack ", "\n    probe_way (")) for text in everything), everything[:3]
     expect("stacks that are told", (len(told), told.keys() <= shown), (min(told_most, len(shown)), True))
     untold = re.search(r"([\d,]+) times a stack was shown by a number that is not told", done.stderr)
