@@ -9,6 +9,7 @@ usage: judge_aarch64.py PLAN_LIST OBJDUMP FILE...
 import bisect
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -76,6 +77,9 @@ def main():
     paths = [path for path in paths if os.path.exists(path)]
     if not paths:
         print("SKIP: no libraries of aarch64")
+        return 77
+    if not shutil.which(objdump):
+        print(f"SKIP: no {objdump}")
         return 77
     return any([judge(plan_list, objdump, path) for path in paths])
 
