@@ -51,8 +51,9 @@ struct runtime_link_cache {
     // should it be so again.
     uint8_t mispredicted_walks, pause, next_pause;
     bool has_machine_keys; // some of a virtual machine's code, which are complements
-    // In the order in which they were made: neighbours on the stack lie together. Behind them one for a rule that holds
-    // at this moment only, whose key stays 0, and one that stays empty.
+    // The first is the rule of the frame that was interrupted last. The others are in the order in which they were
+    // made: neighbours on the stack lie together. Behind them one for a rule that holds at this moment only, whose key
+    // stays 0, and one that stays empty.
     struct runtime_link links[RUNTIME_LINK_COUNT + 2];
     struct runtime_link_set sets[1 << RUNTIME_LINK_SET_BITS];
 };
@@ -87,7 +88,8 @@ static inline struct runtime_link *runtime_link_find(struct runtime_link_cache *
     return link->key == key ? link : NULL;
 }
 
-// Makes room for a key that is not there; the caller fills the rest. Entry 0 has no owner: empty sets name it.
+// Makes room for a key that is not there; the caller fills the rest. Entry 0 is no place for it:
+// empty sets name that one.
 static inline struct runtime_link *runtime_link_make(struct runtime_link_cache *cache, uintptr_t key)
 {
     uint32_t hand = cache->hand + 1 < RUNTIME_LINK_COUNT ? cache->hand + 1 : 1;
