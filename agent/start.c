@@ -339,7 +339,8 @@ int agent_begin(const char *text, enum agent_channel_begin how)
 }
 
 // What a process says at its end stands before the recorder when it learns of the end: there is nothing to wait for.
-// What is injected ends alone, and is waited for itself.
+// What is injected ends alone, and is waited for itself. The counts come last: the recorder that hears them finds the
+// trace closed, and takes it while the process goes.
 static void end(bool is_told)
 {
     // The process may end at the moment at which there is no recorder any more.
@@ -349,9 +350,10 @@ static void end(bool is_told)
     agent_quiet_begin(&quiet);
     __atomic_store_n(&agent_watched, 0, __ATOMIC_RELAXED);
     qut_sampling_stop();
-    if (!agent_waiting_ends() && is_told)
-        agent_tell_counts(is_injected);
+    const bool has_counts = !agent_waiting_ends() && is_told;
     qut_trace_close();
+    if (has_counts)
+        agent_tell_counts(is_injected);
     quiet.blocked = agent_show_blocked(quiet.blocked);
     agent_hide_ends();
     agent_quiet_end(&quiet);

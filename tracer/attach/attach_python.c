@@ -134,21 +134,16 @@ bool attach_name_code(void *context, uint64_t address, uint64_t since_ns, struct
                                       : collect_name_made_code(&naming->made_code, address, since_ns, code);
 }
 
-static bool is_number(uint64_t address)
-{
-    return cpython_is_number(address) || v8_is_number(address);
-}
-
 bool attach_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
 {
     struct attach_naming *naming = context;
-    return !is_number(address) && collect_name_past_code(&naming->made_code, address, met_ns, code);
+    return collect_name_past_code(&naming->made_code, address, met_ns, code);
 }
 
 size_t attach_levels_of_code(void *context, uint64_t address, struct collect_level *levels)
 {
     struct attach_naming *naming = context;
-    return is_number(address) ? 0 : collect_levels_of_made_code(&naming->made_code, address, levels);
+    return collect_levels_of_made_code(&naming->made_code, address, levels);
 }
 
 // ---- the walk

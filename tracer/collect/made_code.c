@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/clock_inline.h"
+#include "formats/qut_trace.h"
 
 // Opening reads the process's mappings: a millisecond or two.
 static const uint64_t wait_least_ns = 200000000, wait_most_ns = 10000000000;
@@ -61,6 +62,14 @@ static bool open_again(struct made_code *made)
     return true;
 }
 
+// Of a function that an interpreter of ours to read runs, of CPython or V8: there is no such code, and none is looked
+// for.
+static bool is_number(uint64_t address)
+{
+    const uint64_t whose = address >> QUT_TRACE_NUMBER_SHIFT;
+    return whose == QUT_TRACE_NUMBER_PYTHON || whose == QUT_TRACE_NUMBER_SCRIPT;
+}
+
 void collect_made_code_begin(struct made_code *made)
 {
     if (open_again(made))
@@ -71,14 +80,16 @@ void collect_made_code_begin(struct made_code *made)
 bool collect_name_made_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct made_code *made = context;
-    return ask(made, address, since_ns, code) || (open_again(made) && ask(made, address, since_ns, code));
+    return !is_number(address) &&
+           (ask(made, address, since_ns, code) || (open_again(made) && ask(made, address, since_ns, code)));
 }
 
 bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, struct collect_code *code)
 {
     struct made_code *made = context;
     struct qut_made_code found;
-    if (!made->target || !qut_target_made_code_of(made->target, address, met_ns, &found, sizeof found))
+    if (!made->target || is_number(address) ||
+        !qut_target_made_code_of(made->target, address, met_ns, &found, sizeof found))
         return false;
     tell(&found, code);
     return true;
@@ -105,7 +116,8 @@ static size_t ask_levels(struct made_code *made, uint64_t address, struct qut_ma
 size_t collect_levels_of_made_code(void *context, uint64_t address, struct collect_level *levels)
 {
     struct made_code *made = context;
-    struct qut_made_level *found = made->target || open_again(made) ? malloc(COLLECT_LEVELS_MAX * sizeof *found) : NULL;
+    const bool is_open = !is_number(address) && (made->target || open_again(made));
+    struct qut_made_level *found = is_open ? malloc(COLLECT_LEVELS_MAX * sizeof *found) : NULL;
     size_t count = found ? ask_levels(made, address, found) : 0;
     count = count <= COLLECT_LEVELS_MAX ? count : 0;
     for (size_t i = 0; i < count; i++) {

@@ -322,17 +322,24 @@ static void refuse_all(struct tables_job **first, const char *reason)
     *first = NULL;
 }
 
+void record_tables_stop(struct tables *tables)
+{
+    pthread_mutex_lock(&tables->mutex);
+    tables->is_ending = true;
+    pthread_cond_broadcast(&tables->changed);
+    refuse_all(&tables->first, "the recording has ended");
+    refuse_all(&tables->ahead, "the recording has ended");
+    pthread_mutex_unlock(&tables->mutex);
+}
+
 bool record_tables_end(struct tables *tables)
 {
     enum { PATIENCE_S = 3 }; // the table of a large library takes longer; it is not waited for any more
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE_S;
+    record_tables_stop(tables);
     pthread_mutex_lock(&tables->mutex);
-    tables->is_ending = true;
-    pthread_cond_broadcast(&tables->changed);
-    refuse_all(&tables->first, "the recording has ended");
-    refuse_all(&tables->ahead, "the recording has ended");
     for (int failed = 0; tables->busy_count && !failed;)
         failed = pthread_cond_timedwait(&tables->changed, &tables->mutex, &until);
     bool is_left = tables->busy_count != 0;

@@ -52,8 +52,10 @@ struct tables {
 // `take` may be called by several threads at the same time.
 int record_tables_begin(struct tables *tables, const char *cache_directory, qut_compile_fn take, void *take_context,
                         struct base_error *error);
-// Waits for what is being made, but not for long. Returns false where something still is: then *tables must stay, as
-// long as the process does.
+// Nothing more is made: what still waits is refused. Those who make tables end, while the caller goes on.
+void record_tables_stop(struct tables *tables);
+// The same, and waits for what is being made, but not for long. Returns false where something still is: then *tables
+// must stay, as long as the process does.
 bool record_tables_end(struct tables *tables);
 // A program that begins now will ask for its table, which mostly is the largest. Where the cache has none, it is made
 // from now on: until the agent in the program asks for it, and for others, a processor has nothing to do.

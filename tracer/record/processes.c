@@ -357,6 +357,7 @@ static void add_notes(struct recorder *recorder)
 void recorder_finish(struct recorder *recorder)
 {
     recorder_stop(recorder);
+    record_tables_stop(&recorder->tables);
     // The collectors have been told; each ends within a look or two.
     while (recorder->live_count) {
         record_loop_wait(&recorder->loop, 200);
@@ -377,8 +378,8 @@ void recorder_finish(struct recorder *recorder)
         result->file_bytes = (uint64_t)status.st_size;
     for (struct process *process = recorder->processes, *next; process; process = next) {
         next = process->next;
-        record_process_join(process);
-        free(process);
+        if (!record_process_leave(process))
+            free(process);
     }
     recorder->processes = recorder->last = NULL;
 }

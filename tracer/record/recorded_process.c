@@ -20,7 +20,7 @@ static const char *trigger_name(uint32_t trigger)
     return trigger < sizeof names / sizeof *names ? names[trigger] : "unknown";
 }
 
-// An agent that closed its trace has told its counts before, but we may not have heard it yet.
+// An agent that closed its trace tells its counts next: we may not have heard them yet.
 static void wait_for_counts(struct process *process)
 {
     struct timespec until;
@@ -60,7 +60,8 @@ static const struct trace_note *make_notes(void *context, size_t *count)
     *count = 0;
     add_number(process, count, "parent-pid", process->hello.parent_pid);
     add_text(process, count, "trigger", trigger_name(process->hello.trigger));
-    add_text(process, count, "recording-ended", end_name(process->end));
+    // One that closed its trace may have ended by now, or not.
+    add_text(process, count, "recording-ended", end_name(process->is_closed ? PROCESS_RUNS : process->end));
     // A word, since numbers are summed up over processes.
     const char *signal_name = sigabbrev_np(process->hello.tick_signal);
     if (signal_name)
@@ -195,6 +196,11 @@ void record_process_add(struct process *process, const struct agent_channel_coun
     for (size_t i = 0; i < (sizeof *counts - sizeof counts->head) / sizeof *sum; i++)
         sum[i] += more[i];
     process->has_added = true;
+    // All is there, while the process still goes: its collector need not wait for that.
+    process->is_closed = !process->is_joined && __atomic_load_n(&trace_segment_header(&process->view)->state,
+                                                                __ATOMIC_ACQUIRE) == QUT_TRACE_CLOSED;
+    if (process->is_closed)
+        record_loop_event_set(process->end_fd);
     pthread_cond_broadcast(&process->changed);
     pthread_mutex_unlock(&process->mutex);
 }
@@ -222,10 +228,14 @@ void record_process_try_join(struct process *process)
         let_go(process);
 }
 
-void record_process_join(struct process *process)
+bool record_process_leave(struct process *process)
 {
+    static struct process *volatile left; // not lost meanwhile
+    record_process_try_join(process);
     if (process->is_joined)
-        return;
-    pthread_join(process->thread, NULL);
-    let_go(process);
+        return false;
+    pthread_detach(process->thread);
+    process->next = left;
+    left = process;
+    return true;
 }

@@ -41,8 +41,8 @@ struct process {
     int finished_fd;     // eventfd, the loop's: the collector is done
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    enum process_end end;              // under the mutex, like the next two
-    bool has_added;                    // the agent has told its counts, in `added`
+    enum process_end end;              // under the mutex, like the next three
+    bool has_added, is_closed;         // the agent has told its counts, in `added`; behind the end of its trace
     struct agent_channel_counts added; // zero before
     _Atomic bool is_finished;          // what follows may be read then
     _Atomic uint64_t file_bytes;       // so far
@@ -66,8 +66,10 @@ void record_process_add(struct process *process, const struct agent_channel_coun
 // As it is now; false: it is finished, see process->counts.
 bool record_process_counts_now(struct process *process, struct record_counts *counts);
 // When it is finished, lets go of all but *process itself, once: as soon as the collector's thread has ended, which it
-// does soon; or waits for it.
+// does soon.
 void record_process_try_join(struct process *process);
-void record_process_join(struct process *process);
+// The same at the end of the recording. True: the thread still gives back its memory, for which nobody waits: *process
+// stays as long as the calling process does.
+bool record_process_leave(struct process *process);
 
 #endif

@@ -66,6 +66,7 @@ QUT_AGENT_PATH=/missing expect 'no agent' 2 '^$' '^qut: libqut-agent.so: .*QUT_A
 # ---- statuses
 expect 'status 0' 0 '^$' 'samples of 1 threads in 1 processes.*next: qut report a' record -o a "$s" burn 100
 says 'its samples' a 't["complete"] and 70 <= due(processes[0]) <= 130 and t["present_samples"] > 5 and len(processes) == 1'
+says 'taken when its trace was closed, not when it was gone' a 'processes[0]["notes"]["recording-ended"] == "closed"'
 says 'its ticks' a 'processes[0]["notes"]["ticks-due"] >= processes[0]["notes"]["ticks-taken"] == t["present_samples"]'
 expect 'status 7' 7 '^$' 'samples' record -o b "$s" burn 20 7
 expect 'by a signal' 139 '^$' 'samples' record -o c "$s" raise 11
