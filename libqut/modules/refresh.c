@@ -20,13 +20,22 @@ void modules_registry_ring(void)
     os_wake(&modules_registry.bell);
 }
 
-// The one that was met last is the one that is being walked.
+// The one that was met last is the one that is being walked. Of others the smaller: while its table is read, whoever
+// makes tables makes the larger ones.
+static bool is_sooner(const struct modules_record *record, const struct modules_record *other)
+{
+    const struct modules_identity *one = &record->identity, *two = &other->identity;
+    if (record->met_ns != other->met_ns)
+        return record->met_ns > other->met_ns;
+    return one->end - one->start < two->end - two->start;
+}
+
 static struct modules_record *next_pending(struct modules_registry *registry)
 {
     struct modules_record *next = NULL;
     for (size_t i = 0; i < registry->record_count; i++) {
         struct modules_record *record = registry->records[i];
-        if (record->state == RUNTIME_CODE_PENDING && (!next || record->met_ns > next->met_ns))
+        if (record->state == RUNTIME_CODE_PENDING && (!next || is_sooner(record, next)))
             next = record;
     }
     return next;

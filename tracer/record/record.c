@@ -159,6 +159,19 @@ static void begin_rescue(struct recorder *recorder)
         recorder->rescue_fd = rescue_watch(&how);
 }
 
+// The table of the program is begun first: it is mostly the largest, and all else is made ready meanwhile.
+static int begin_tables(struct recorder *recorder, struct base_error *error)
+{
+    const struct record_options *options = recorder->options;
+    const char *cache = *options->settings.cache ? options->settings.cache : NULL;
+    if (record_tables_begin(&recorder->tables, cache, options->take, options->take_context, error) != 0)
+        return -1;
+    recorder->has_tables = true;
+    if (options->command)
+        record_tables_expect(&recorder->tables, options->program);
+    return 0;
+}
+
 // What a filter of system calls may deny.
 static int begin_to_serve(struct recorder *recorder, struct base_error *error)
 {
@@ -168,14 +181,11 @@ static int begin_to_serve(struct recorder *recorder, struct base_error *error)
                                          .left = recorder_left,
                                          .calls = recorder->options->calls ? recorder_calls : NULL,
                                          .context = recorder};
-    const char *cache = recorder->options->settings.cache;
     const bool needs_copy = recorder->options->command && record_agent_needs_copy(recorder->options->agent_path);
     recorder->start_ns = base_clock_now_ns();
     begin_rescue(recorder);
     return record_probe(error) == 0 && record_loop_begin(&recorder->loop, error) == 0 && watch(recorder, error) == 0 &&
-                   (recorder->has_tables =
-                        record_tables_begin(&recorder->tables, *cache ? cache : NULL, recorder->options->take,
-                                            recorder->options->take_context, error) == 0) &&
+                   begin_tables(recorder, error) == 0 &&
                    record_server_begin(&recorder->server, &recorder->loop, &events, needs_copy, error) == 0
                ? 0
                : -1;
@@ -215,7 +225,6 @@ static int start_command(struct recorder *recorder, struct base_error *error)
     recorder->command.fd = launched.process_fd < 0 ? record_loop_event() : launched.process_fd;
     record_loop_add(&recorder->loop, &recorder->command, NULL);
     begin_time(recorder);
-    record_tables_expect(&recorder->tables, recorder->options->program);
     return 0;
 }
 
