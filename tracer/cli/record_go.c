@@ -246,6 +246,9 @@ int cli_record_go(struct record_command_options *options)
 #ifdef __GLIBC__
     // Else what is freed raises it, and calloc clears large tables of which next to nothing is used.
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    // And each of our threads would ask for its memory by a few pages, and give it back between two tables.
+    mallopt(M_TOP_PAD, 256 << 10);
+    mallopt(M_TRIM_THRESHOLD, 4 << 20);
 #endif
     cli_record_show_begin(&work->show, options->quiet || (options->calls && options->calls->probe));
     status = !options->pid     ? record_a_command(work)
