@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "libqut/arch/native.h"
-#include "qutc/input/elf_file.h"
-#include "qutc/input/identity.h"
+#include "tracer/record/file_says.h"
 
 // ---- finding it
 
@@ -86,43 +85,17 @@ static bool script_interpreter(const char *path, char interpreter[PATH_MAX])
     return length > 0;
 }
 
-static void take_interpreter(struct program *program, const struct input_elf *elf)
-{
-    for (size_t i = 0; i < elf->segment_count; i++) {
-        if (elf->segments[i].type != PT_INTERP)
-            continue;
-        input_elf_need(elf, elf->segments[i].offset_bytes, elf->segments[i].file_bytes);
-        struct base_bytes bytes = input_elf_segment_bytes(elf, &elf->segments[i]);
-        size_t length = bytes.size ? strnlen((const char *)bytes.data, bytes.size) : 0;
-        if (length < sizeof program->interpreter)
-            memcpy(program->interpreter, bytes.data, length);
-    }
-}
-
-static void take_build_id(struct program *program, const struct input_elf *elf)
-{
-    const struct base_bytes id = input_build_id(elf);
-    if (id.size > sizeof program->build_id)
-        return;
-    program->build_id_bytes = (uint32_t)id.size;
-    memcpy(program->build_id, id.data, id.size);
-}
-
 static void look_inside(struct program *program)
 {
-    struct input_file_map map;
-    struct input_elf elf;
-    if (input_file_map_open(&map, program->image, 0, 0, INPUT_FILE_READ, NULL) != 0)
+    struct file_says says;
+    if (!record_file_says(program->image, &says))
         return;
-    if (input_elf_read_file(&elf, &map, NULL) == 0) {
-        program->is_known = true;
-        program->is_64 = elf.is_64;
-        program->arch = elf.arch->id;
-        take_interpreter(program, &elf);
-        take_build_id(program, &elf);
-        input_elf_free(&elf);
-    }
-    input_file_map_close(&map);
+    program->is_known = true;
+    program->is_64 = says.is_64;
+    program->arch = says.arch->id;
+    memcpy(program->interpreter, says.interpreter, sizeof program->interpreter);
+    program->build_id_bytes = says.build_id_bytes;
+    memcpy(program->build_id, says.build_id, sizeof program->build_id);
 }
 
 // Whether the kernel tells the loader to trust no environment.

@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libqut/arch/arch.h"
 #include "qutc/cache.h"
-#include "qutc/input/file_map.h"
-#include "qutc/input/identity.h"
 #include "qutc/input/inputs.h"
+#include "tracer/record/file_says.h"
 
 enum { AHEAD_MOST = 256 };
 
@@ -18,8 +16,9 @@ struct file {
     const struct input *input;
     uint64_t file_bytes;
     uint32_t build_id_bytes;
-    uint8_t build_id[sizeof(((struct agent_channel_table *)0)->build_id)];
+    uint8_t build_id[sizeof(((struct file_says *)0)->build_id)];
 };
+static_assert(sizeof((struct file *)0)->build_id == sizeof((struct agent_channel_table *)0)->build_id, "both hold it");
 
 bool record_table_is_missing(const char *cache_directory, const char *arch_name, const uint8_t *build_id,
                              uint32_t build_id_bytes)
@@ -36,26 +35,14 @@ bool record_table_is_missing(const char *cache_directory, const char *arch_name,
 // False: it has no identity, or its table is there.
 static bool is_missing(const char *directory, const struct input *input, struct file *file)
 {
-    struct input_file_map map;
-    struct input_elf elf;
-    *file = (struct file){.input = input};
+    struct file_says says;
     if (!input->path || input->memory.data || input->offset_bytes ||
-        strlen(input->name) >= sizeof((struct agent_channel_table *)0)->path ||
-        input_file_map_open(&map, input->path, 0, 0, INPUT_FILE_READ, NULL) != 0)
+        strlen(input->name) >= sizeof((struct agent_channel_table *)0)->path || !record_file_says(input->path, &says) ||
+        !says.build_id_bytes)
         return false;
-    bool is = false;
-    if (input_elf_read_file(&elf, &map, NULL) == 0) {
-        const struct base_bytes build_id = input_build_id(&elf);
-        file->file_bytes = map.bytes.size;
-        if (build_id.size && build_id.size <= sizeof file->build_id) {
-            file->build_id_bytes = (uint32_t)build_id.size;
-            memcpy(file->build_id, build_id.data, build_id.size);
-            is = record_table_is_missing(directory, elf.arch->name, file->build_id, file->build_id_bytes);
-        }
-        input_elf_free(&elf);
-    }
-    input_file_map_close(&map);
-    return is;
+    *file = (struct file){.input = input, .file_bytes = says.file_bytes, .build_id_bytes = says.build_id_bytes};
+    memcpy(file->build_id, says.build_id, says.build_id_bytes);
+    return record_table_is_missing(directory, says.arch->name, file->build_id, file->build_id_bytes);
 }
 
 static int by_size(const void *a, const void *b)
