@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace segment, version 1: what a process's samples are kept in while it runs, one mapping of fixed size, shared
+// The trace segment, version 2: what a process's samples are kept in while it runs, one mapping of fixed size, shared
 // with its readers. Pure data; specification: formats/qut_trace.md. Files on disk: formats/qut_trace_file.h.
 //
 //   header | counters | threads | modules | strings | raw pcs | nodes | free list | directory | chunks
@@ -18,9 +18,10 @@
 #define QUT_TRACE_MAGIC "QUTSegm\x01"
 
 enum {
-    QUT_TRACE_VERSION = 1,
-    QUT_TRACE_LEVELS = 3,     // appends of one thread that interrupt each other; deeper ones are refused and counted
-    QUT_TRACE_TIME_SHIFT = 8, // a unit of time is 256 ns: 4 ms take two bytes
+    QUT_TRACE_VERSION = 2,
+    QUT_TRACE_VERSION_OLDEST = 1, // that is read: its records have no QUT_TRACE_TAG_TOLD
+    QUT_TRACE_LEVELS = 3,      // appends of one thread that interrupt each other; deeper ones are refused and counted
+    QUT_TRACE_TIME_SHIFT = 10, // a unit of time is 1,024 ns: 16 ms take two bytes
     QUT_TRACE_CHUNK_BYTES = 4096,
     QUT_TRACE_RECENT_COUNT = 256, // nodes that a record can name with one byte
     QUT_TRACE_NODE_BITS_MAX = 24,

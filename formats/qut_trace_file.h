@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .qtrace file, version 2: what a collector took out of a segment (formats/qut_trace.h), in the order in which it
+// The .qtrace file, version 5: what a collector took out of a segment (formats/qut_trace.h), in the order in which it
 // did, or settled. Pure data; specification: formats/qut_trace_file.md.
 //
 //   file = part, part, ...      one for each process
@@ -15,9 +15,9 @@
 #define QUT_TRACE_FILE_BLOCK_MAGIC 0x6b6c4251u // "QBlk"
 
 enum {
-    QUT_TRACE_FILE_VERSION = 2,
-    QUT_TRACE_FILE_VERSION_CALLS = 4,  // of a part of calls, which readers of version 2 refuse by that; other parts
-                                       // have 2. 3: does not tell tail calls
+    QUT_TRACE_FILE_VERSION = 5,        // of a part with samples. 2: all of its segment's versions are 1
+    QUT_TRACE_FILE_VERSION_CALLS = 4,  // of a part of calls, which readers of version 2 refuse by that. 3: does not
+                                       // tell tail calls
     QUT_TRACE_FILE_VERSION_OLDEST = 1, // that is read: it has no TREE, THREAD_PLANES, CHUNK_PLANES, supersedes_bytes
     QUT_TRACE_FILE_BLOCK_BYTES_MAX = 4 << 20, // unpacked; larger contents become several blocks
     QUT_TRACE_FILE_BLOCK_CHUNKS_MAX = 64,     // so many chunks a spoiled byte may cost

@@ -9,7 +9,7 @@
 //
 //   tag u8
 //   RUN   [KIND: kind u8, flags u8] node time [COUNT: count - 2, duration] [cpu] [METRICS: mask u8, delta...]
-//         [EXTRAS: n u8, (key u8, value)...]
+//         [TOLD: told] [EXTRAS: n u8, (key u8, value)...]
 //   MARK  mark kind u8, time, id, string id
 //
 //   node      RECENT: u8, an index in the table of recent nodes. Else the id, which then is put at its index
@@ -20,6 +20,9 @@
 //             growth / count is the step; the first one's of a chunk is 0. Ticks of processor time take one byte so
 //   metrics   for each bit in the mask, from the lowest: how much it grew since the record before that said so. Metrics
 //             that are not in the mask did not grow
+//   told      QUT_TRACE_EXTRA_CPU_NS where it is whole units: zigzag(units - growth), of the cpu above. What the kernel
+//             did for a thread since the tick before mostly is all that it used since then: one byte, where the extra
+//             takes five
 enum qut_trace_tag {
     QUT_TRACE_TAG_RUN = 0,
     QUT_TRACE_TAG_MARK = 1,
@@ -30,7 +33,7 @@ enum qut_trace_tag {
     QUT_TRACE_TAG_COUNT = 16,
     QUT_TRACE_TAG_METRICS = 32,
     QUT_TRACE_TAG_EXTRAS = 64,
-    QUT_TRACE_TAG_ZERO = 128, // is not set
+    QUT_TRACE_TAG_TOLD = 128, // with HAS_CPU_TIME; not before version 2
 };
 
 static inline uint32_t qut_trace_recent_index(uint32_t node)

@@ -14,6 +14,7 @@
 #include "libqut/arch/system_call.h"
 #include "libqut/os/usage.h"
 #include "libqut/sample/inside.h"
+#include "libqut/segment/segment.h"
 
 // A thread that shares its processor is met by chance: of redis, which waits after each answer, the time between two of
 // its ticks was that of a decay, with a mean of 1.7 ticks. Cut at twice a tick, a third of its kernel time was missing.
@@ -88,8 +89,9 @@ bool sample_kernel_look(struct sample_ticker *ticker, const void *ucontext, stru
     if (sample_ticker_has_event(ticker) && window_ns > WINDOW_TICKS * all_ns)
         window_ns = WINDOW_TICKS * all_ns;
     if (is_behind_handler(ticker, SAMPLE_OWN_NS)) {
-        *tick = (struct sample_kernel_tick){.code = QUT_TRACE_KERNEL_OWN, .cpu_ns = window_ns};
-        return window_ns != 0;
+        *tick = (struct sample_kernel_tick){.code = QUT_TRACE_KERNEL_OWN, .cpu_ns = segment_whole_units(&window_ns)};
+        ticker->seen_times.cpu_ns -= window_ns; // what is left is in the next window
+        return tick->cpu_ns != 0;
     }
     if (kernel_ns == 0)
         return false;
@@ -102,7 +104,6 @@ bool sample_kernel_look(struct sample_ticker *ticker, const void *ucontext, stru
         if (tick->code == QUT_TRACE_KERNEL_OTHER && is_behind_handler(ticker, SAMPLE_OWN_MOST_NS))
             tick->code = QUT_TRACE_KERNEL_OWN;
     }
-    tick->cpu_ns = ticker->kernel_ns;
-    ticker->kernel_ns = 0;
+    tick->cpu_ns = segment_whole_units(&ticker->kernel_ns);
     return tick->cpu_ns != 0;
 }

@@ -135,6 +135,19 @@ static inline uint32_t segment_run_bytes_max(const struct segment *segment)
     return 3 + 4 + 10 + 5 + 10 + 10 + (segment->metric_mask ? 1 + 10 * QUT_TRACE_METRIC_COUNT : 0);
 }
 
+// Whether a record says it by its bit: what is no whole unit stands among the extras, to the nanosecond.
+static inline bool segment_is_told(const struct segment *segment, const struct segment_extra *extra)
+{
+    return extra->key == QUT_TRACE_EXTRA_CPU_NS && segment->flags & QUT_TRACE_HAS_CPU_TIME &&
+           extra->value % (1u << QUT_TRACE_TIME_SHIFT) == 0;
+}
+
+// growth: units of processor time since the run before.
+static inline uint8_t *segment_put_told(uint8_t *at, uint64_t told_ns, uint64_t growth)
+{
+    return segment_put_number(at, segment_zigzag((int64_t)((told_ns >> QUT_TRACE_TIME_SHIFT) - growth)));
+}
+
 // earlier_ns: how much earlier the sample was than the time at which it stands.
 static inline uint8_t *segment_put_extras(uint8_t *at, const struct segment_extra *extras, uint32_t count,
                                           uint64_t earlier_ns)

@@ -66,6 +66,15 @@ void segment_unmap(struct segment *segment); // as it is: in a child after fork
 // How the process is called from now on. Signal-safe. Of two at the same time words of either may stand.
 void segment_set_command(struct segment *segment, const char *command);
 
+// Takes whole units of time out of *ns. Processor time that a sample is said to stand for takes few bytes then
+// (QUT_TRACE_TAG_TOLD), and if what is left goes to the next sample, no sum of it drifts.
+static inline uint64_t segment_whole_units(uint64_t *ns)
+{
+    const uint64_t whole_ns = *ns >> QUT_TRACE_TIME_SHIFT << QUT_TRACE_TIME_SHIFT;
+    *ns -= whole_ns;
+    return whole_ns;
+}
+
 // What became of every hit so far. Exact where no append is under way. Signal-safe.
 struct segment_sums {
     struct qut_trace_counts counts;

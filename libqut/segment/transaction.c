@@ -44,6 +44,11 @@ void segment_put_run(struct segment_transaction *t, const struct qut_trace_run *
     if (kind != t->to->kind)
         head = segment_head_with_kind(head, kind);
     uint8_t *end = segment_put_run_record(begin, t->segment, head, run, t->to, true);
+    if (extra_count == 1 && segment_is_told(t->segment, extras)) {
+        *begin |= QUT_TRACE_TAG_TOLD;
+        end = segment_put_told(end, extras->value, run->cpu_time - t->to->cpu_time);
+        extra_count = 0;
+    }
     if (extra_count || earlier_ns) {
         *begin |= QUT_TRACE_TAG_EXTRAS;
         end = segment_put_extras(end, extras, extra_count, earlier_ns);

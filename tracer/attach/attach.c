@@ -76,7 +76,8 @@ static bool take_running(struct attach_session *session, struct attach_thread *t
     if (!session->options->wall && attach_kernel_look(session, thread, call, &kernel)) {
         sample.is_in_kernel = true;
         sample.kernel_code = kernel.code;
-        cpu.value = kernel.cpu_ns;
+        thread->kernel_time.rest_ns += kernel.cpu_ns;
+        cpu.value = segment_whole_units(&thread->kernel_time.rest_ns);
         sample.extras = &cpu;
         sample.extra_count = 1;
     }

@@ -57,6 +57,7 @@ struct attach_kernel_time {
     double user_ns, kernel_ns;                  // as told, of late
     double met_ns, met_calls_ns, met_faults_ns; // as samples have it: all; in calls; elsewhere while it had faults
     double fault_debt;
+    uint64_t rest_ns; // less than a unit of time, in no sample yet
 };
 
 struct attach_thread {
@@ -77,10 +78,10 @@ struct attach_thread {
     uint64_t taken, missed;          // rounds
     // Behind the outermost word of its stack that a walk needed, which is the same as long as it lives; 0: not known.
     uint64_t stack_top, stack_needed; // needed: the furthest word that a copy lacked
-    uint64_t second_start; // 0: none; else where another piece begins that walks came to
+    uint64_t second_start;            // 0: none; else where another piece begins that walks came to
     // When it was last stopped; 0: it was not, or it is not known. What leads to its records in Android's runtime.
     uint64_t thread_pointer, art_thread;
-    uint64_t go_g; // where the records of a Go thread were found that was never stopped; 0: not known
+    uint64_t go_g;                // where the records of a Go thread were found that was never stopped; 0: not known
     uint64_t asked_ns, polled_ns; // with is_asked: when, and when it did not stand still yet
     struct attach_kernel_time kernel_time;
     // ---- sleepers.c

@@ -54,6 +54,28 @@ static void read_metrics(struct state *state, struct base_cursor *cursor)
     state->metrics_index = TRACE_NONE;
 }
 
+static void add_extra(struct state *state, struct trace_sample *sample, unsigned key, uint64_t value)
+{
+    struct trace_extra *extra = trace_vector_add(&state->decoder->extras);
+    if (!extra) {
+        state->no_memory = true;
+        return;
+    }
+    *extra = (struct trace_extra){.key = key, .value = value};
+    sample->extra_count++;
+}
+
+// growth: units of processor time since the run before.
+static void read_told(struct state *state, struct base_cursor *cursor, uint64_t growth, struct trace_sample *sample)
+{
+    const uint64_t units = growth + (uint64_t)unzigzag(base_read_uleb(cursor));
+    if (state->decoder->image->header.version == QUT_TRACE_VERSION_OLDEST ||
+        !(state->header->flags & QUT_TRACE_HAS_CPU_TIME) || units > state->latest_time)
+        cursor->failed = true;
+    else
+        add_extra(state, sample, QUT_TRACE_EXTRA_CPU_NS, units << state->decoder->time_shift);
+}
+
 // Returns how much earlier than its record the sample was.
 static uint64_t read_extras(struct state *state, struct base_cursor *cursor, struct trace_sample *sample)
 {
@@ -74,13 +96,7 @@ static uint64_t read_extras(struct state *state, struct base_cursor *cursor, str
             value = (uint64_t)unzigzag(value);
         if (key == QUT_TRACE_EXTRA_BEGIN_NODE)
             value = trace_node_index(state->decoder->nodes, value);
-        struct trace_extra *extra = trace_vector_add(&state->decoder->extras);
-        if (!extra) {
-            state->no_memory = true;
-            return 0;
-        }
-        *extra = (struct trace_extra){.key = key, .value = value};
-        sample->extra_count++;
+        add_extra(state, sample, key, value);
     }
     return earlier_ns;
 }
@@ -124,8 +140,6 @@ static void read_run(struct state *state, struct base_cursor *cursor, unsigned t
     unsigned shift = decoder->time_shift;
     struct trace_sample sample = {
         .level = state->header->level, .count = 1, .first_extra = (uint32_t)decoder->extras.count};
-    if (tag & QUT_TRACE_TAG_ZERO)
-        cursor->failed = true;
     if (tag & QUT_TRACE_TAG_KIND) {
         state->kind = base_read_u8(cursor);
         state->flags = base_read_u8(cursor);
@@ -145,14 +159,17 @@ static void read_run(struct state *state, struct base_cursor *cursor, unsigned t
         sample.count = (uint32_t)more + 2;
     }
     sample.last_ns = state->time << shift;
+    uint64_t growth = 0;
     if (state->header->flags & QUT_TRACE_HAS_CPU_TIME) {
-        uint64_t growth = (uint64_t)unzigzag(base_read_uleb(cursor)) + state->cpu_step * sample.count;
+        growth = (uint64_t)unzigzag(base_read_uleb(cursor)) + state->cpu_step * sample.count;
         state->cpu_time += growth;
         state->cpu_step = (uint64_t)((int64_t)growth / (int64_t)sample.count);
         sample.cpu_ns = state->cpu_time << shift;
     }
     if (tag & QUT_TRACE_TAG_METRICS)
         read_metrics(state, cursor);
+    if (tag & QUT_TRACE_TAG_TOLD)
+        read_told(state, cursor, growth, &sample);
     uint64_t earlier_ns = tag & QUT_TRACE_TAG_EXTRAS ? read_extras(state, cursor, &sample) : 0;
     if (earlier_ns > sample.first_ns)
         cursor->failed = true;

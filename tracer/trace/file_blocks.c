@@ -132,7 +132,7 @@ int trace_file_blocks_find(struct image *image, const uint8_t *bytes, size_t siz
                              : base_fail(error, BASE_ERR_MALFORMED, "file header", 0, "no trace");
         trace_image_damage(image, "the file's header is spoiled");
         image->damaged_blocks++;
-    } else if (header.version < QUT_TRACE_FILE_VERSION_OLDEST || header.version > QUT_TRACE_FILE_VERSION_CALLS) {
+    } else if (header.version < QUT_TRACE_FILE_VERSION_OLDEST || header.version > QUT_TRACE_FILE_VERSION) {
         return base_fail(error, BASE_ERR_UNSUPPORTED, "file header", offsetof(struct qut_trace_file_header, version),
                          "%s", trace_version_refusal(header.version < QUT_TRACE_FILE_VERSION_OLDEST));
     }

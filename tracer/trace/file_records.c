@@ -144,6 +144,8 @@ static void pass_run(struct pass *pass, unsigned tag)
     if (tag & QUT_TRACE_TAG_METRICS)
         for (unsigned mask = pass_byte(pass); mask; mask &= mask - 1)
             pass_number(pass, REST);
+    if (tag & QUT_TRACE_TAG_TOLD)
+        pass_number(pass, REST);
     if (tag & QUT_TRACE_TAG_EXTRAS)
         pass_extras(pass);
 }

@@ -34,9 +34,9 @@ const char *trace_version_refusal(bool is_older)
 
 int trace_segment_check_numbers(const struct qut_trace_header *header, struct base_error *error)
 {
-    if (header->version != QUT_TRACE_VERSION)
+    if (header->version < QUT_TRACE_VERSION_OLDEST || header->version > QUT_TRACE_VERSION)
         return base_fail(error, BASE_ERR_UNSUPPORTED, where, HEADER_AT(version), "%s",
-                         trace_version_refusal(header->version < QUT_TRACE_VERSION));
+                         trace_version_refusal(header->version < QUT_TRACE_VERSION_OLDEST));
     if (header->word_bytes != 4 && header->word_bytes != 8)
         return malformed(error, HEADER_AT(word_bytes), "bytes of a word", header->word_bytes);
     if (header->mode > QUT_TRACE_STREAM)

@@ -42,8 +42,6 @@ static uint64_t take_signed(struct bytes *bytes)
 static void take_run(struct decoder *decoder, struct bytes *bytes, uint8_t tag, const struct qut_trace_chunk *header,
                      uint32_t *recent, struct decoded_end *end, struct decoded_record *record)
 {
-    if (tag & QUT_TRACE_TAG_ZERO)
-        bytes->is_bad = true;
     if (tag & QUT_TRACE_TAG_KIND) {
         end->kind = take_byte(bytes);
         end->kind |= (uint32_t)take_byte(bytes) << 8;
@@ -72,8 +70,9 @@ static void take_run(struct decoder *decoder, struct bytes *bytes, uint8_t tag, 
         record->count = (uint32_t)count;
         record->last_time += take_number(bytes);
     }
+    uint64_t growth = 0;
     if (header->flags & QUT_TRACE_HAS_CPU_TIME) {
-        uint64_t growth = take_signed(bytes) + end->cpu_step * record->count;
+        growth = take_signed(bytes) + end->cpu_step * record->count;
         end->cpu_time += growth;
         end->cpu_step = (uint64_t)((int64_t)growth / (int64_t)(record->count ? record->count : 1));
     }
@@ -88,13 +87,21 @@ static void take_run(struct decoder *decoder, struct bytes *bytes, uint8_t tag, 
                 end->metrics[i] += take_number(bytes);
     }
     memcpy(record->metrics, end->metrics, sizeof record->metrics);
-    if (tag & QUT_TRACE_TAG_EXTRAS) {
-        record->extra_count = take_byte(bytes);
-        if (record->extra_count == 0 || record->extra_count > QUT_TRACE_EXTRAS_MAX) {
+    if (tag & QUT_TRACE_TAG_TOLD) {
+        if (!(header->flags & QUT_TRACE_HAS_CPU_TIME))
             bytes->is_bad = true;
-            record->extra_count = 0;
+        record->extras[0].key = QUT_TRACE_EXTRA_CPU_NS;
+        record->extras[0].value = (take_signed(bytes) + growth) << decoder->header.time_shift;
+        record->extra_count = 1;
+    }
+    if (tag & QUT_TRACE_TAG_EXTRAS) {
+        uint32_t first = record->extra_count, more = take_byte(bytes);
+        if (more == 0 || first + more > QUT_TRACE_EXTRAS_MAX) {
+            bytes->is_bad = true;
+            more = 0;
         }
-        for (uint32_t i = 0; i < record->extra_count; i++) {
+        record->extra_count = first + more;
+        for (uint32_t i = first; i < record->extra_count; i++) {
             record->extras[i].key = take_byte(bytes);
             record->extras[i].value = take_number(bytes);
             if (record->extras[i].key == QUT_TRACE_EXTRA_RESULT)

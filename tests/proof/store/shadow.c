@@ -71,11 +71,6 @@ static bool is_mark(const struct shadow_plan *plan, uint64_t n)
     return plan->mark_every != 0 && n % plan->mark_every == plan->mark_every - 1;
 }
 
-static bool has_extras(const struct shadow_plan *plan, uint64_t n)
-{
-    return plan->extra_every != 0 && n % plan->extra_every == 0;
-}
-
 static uint32_t node_of(const struct shadow *shadow, uint64_t n)
 {
     return shadow->nodes[n / shadow->plan.run_length % SHADOW_NODES];
@@ -104,6 +99,20 @@ static uint64_t metric_of(uint64_t n, unsigned metric)
 static uint64_t extra_of(uint64_t n)
 {
     return n * 0x9e3779b97f4a7c15u;
+}
+
+// Two, or every other time one that a record may say by its bit.
+static uint32_t extras_of(const struct shadow_plan *plan, uint64_t n, struct segment_extra extras[2])
+{
+    if (plan->extra_every == 0 || n % plan->extra_every != 0)
+        return 0;
+    if (n / plan->extra_every % 2) {
+        extras[0] = (struct segment_extra){QUT_TRACE_EXTRA_CPU_NS, 0, extra_of(n) >> 40 << QUT_TRACE_TIME_SHIFT};
+        return 1;
+    }
+    extras[0] = (struct segment_extra){QUT_TRACE_EXTRA_OWN_FIRST, 0, n};
+    extras[1] = (struct segment_extra){127, 0, extra_of(n)};
+    return 2;
 }
 
 static void add_doubt(struct shadow_writer *writer, uint64_t n)
@@ -145,7 +154,7 @@ int shadow_append(struct shadow *shadow, struct shadow_thread *of, struct segmen
         uint64_t metrics[QUT_TRACE_METRIC_COUNT];
         for (unsigned i = 0; i < QUT_TRACE_METRIC_COUNT; i++)
             metrics[i] = metric_of(n, i);
-        struct segment_extra extras[2] = {{QUT_TRACE_EXTRA_OWN_FIRST, 0, n}, {127, 0, extra_of(n)}};
+        struct segment_extra extras[2];
         struct segment_sample sample = {
             .time_ns = time_ns,
             .cpu_ns = cpu_units_of(n) << QUT_TRACE_TIME_SHIFT,
@@ -154,7 +163,7 @@ int shadow_append(struct shadow *shadow, struct shadow_thread *of, struct segmen
             .flags = flags_of(n),
             .metrics = shadow->plan.has_metrics ? metrics : NULL,
             .extras = extras,
-            .extra_count = has_extras(&shadow->plan, n) ? 2 : 0,
+            .extra_count = extras_of(&shadow->plan, n, extras),
         };
         __atomic_fetch_add(&of->hits, 1, __ATOMIC_RELAXED);
         result = segment_append(segment, thread, writer, &sample);
@@ -240,11 +249,12 @@ static void check_sample(struct check *check, const struct shadow_writer *writer
         if ((check->decoder->header.metric_mask >> i & 1) && record->metrics[i] != metric_of(last, i))
             decoder_fault(check->decoder, "level %u: append %llu: metric %u is %llu", record->level,
                           (unsigned long long)last, i, (unsigned long long)record->metrics[i]);
-    bool wants_extras = has_extras(&shadow->plan, first);
-    if (wants_extras ? record->extra_count != 2 || record->extras[0].key != QUT_TRACE_EXTRA_OWN_FIRST ||
-                           record->extras[0].value != first || record->extras[1].key != 127 ||
-                           record->extras[1].value != extra_of(first)
-                     : record->extra_count != 0)
+    struct segment_extra extras[2];
+    const uint32_t extra_count = extras_of(&shadow->plan, first, extras);
+    bool are_same = record->extra_count == extra_count;
+    for (uint32_t i = 0; are_same && i < extra_count; i++)
+        are_same = record->extras[i].key == extras[i].key && record->extras[i].value == extras[i].value;
+    if (!are_same)
         decoder_fault(check->decoder, "level %u: append %llu: extras", record->level, (unsigned long long)first);
 }
 

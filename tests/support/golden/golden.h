@@ -17,11 +17,16 @@ enum {
 #define GOLDEN_LOCK         0x7ffc0de0ull
 #define GOLDEN_HOSTILE      "a\"b<script>alert(1)</script>;c\nd\\e\xff'&"
 #define GOLDEN_LOCK_WAIT_NS 30000000u
+#define GOLDEN_TOLD_NS      (3u << 20)
 
 // Four threads, a few dozen samples of each class of frame and of each kind that writers treat differently: deep and
 // recursive stacks, stacks that end early, merged runs, marks that cut equal stacks, metrics, a lock that is waited
 // for and given, hostile names. Losses and gaps are counted, it balances, and it is complete. Not for trace_free.
 void golden_trace(struct trace *trace);
+
+// The sample of GOLDEN_OWN_KIND tells how much processor time it stands for, in whole units, and nothing else. In files
+// alone: exports of the golden trace as it is are held by many tests.
+void golden_tell(struct trace *trace);
 
 // Makes it a damaged one: a chunk could not be read.
 void golden_damage(struct trace *trace);

@@ -17,8 +17,8 @@
 #include "tracer/collect/collect.h"
 
 const char *const golden_file_names[GOLDEN_FILE_COUNT] = {
-    [GOLDEN_TABLE] = "v1.qut",         [GOLDEN_BUNDLE] = "v1.qutz",       [GOLDEN_SEGMENT] = "v1.segment.zst",
-    [GOLDEN_TRACE_FILE] = "v2.qtrace", [GOLDEN_SETTINGS] = "v1.settings", [GOLDEN_PACKETS] = "v1.packets",
+    [GOLDEN_TABLE] = "v1.qut",         [GOLDEN_BUNDLE] = "v1.qutz",       [GOLDEN_SEGMENT] = "v2.segment.zst",
+    [GOLDEN_TRACE_FILE] = "v5.qtrace", [GOLDEN_SETTINGS] = "v1.settings", [GOLDEN_PACKETS] = "v1.packets",
 };
 
 static void require(bool holds)
@@ -77,6 +77,7 @@ static int segment_fd(void)
     char path[64];
     snprintf(path, sizeof path, "/dev/shm/qut-golden-files.%d", (int)getpid());
     golden_trace(&trace);
+    golden_tell(&trace);
     require(golden_write(&trace, path, true) == 0);
     golden_free(&trace);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

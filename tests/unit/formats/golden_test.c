@@ -7,32 +7,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "formats/qut_table_check.h"
 #include "formats/qut_trace_file.h"
 #include "qutc/bundle.h"
 #include "qutc/table_file.h"
+#include "tests/support/golden/golden.h"
 #include "tests/support/golden_files/golden_files.h"
 #include "tests/support/run_suite.h"
+#include "tracer/collect/collect.h"
 #include "tracer/trace/raw_trace.h"
 
 enum { SEGMENT_BYTES = 4 << 20 };
 static const char *directory;
 
-static struct golden_bytes read_golden(enum golden_file file)
+static struct golden_bytes read_named(const char *name)
 {
     char path[4096];
     struct golden_bytes golden;
     struct base_error error = {0};
-    snprintf(path, sizeof path, "%s/%s", directory, golden_file_names[file]);
+    snprintf(path, sizeof path, "%s/%s", directory, name);
     if (qutc_read_file(path, 1 << 20, &golden.bytes, &golden.size, &error) != 0)
         ck_abort_msg("%s: %s", path, error.detail);
-    if (file != GOLDEN_SEGMENT)
+    if (!strstr(name, ".zst"))
         return golden;
     struct golden_bytes whole = golden_file_unpack(golden, SEGMENT_BYTES);
     free(golden.bytes);
     return whole;
+}
+
+static struct golden_bytes read_golden(enum golden_file file)
+{
+    return read_named(golden_file_names[file]);
 }
 
 START_TEST(writers_write_the_same)
@@ -103,19 +111,29 @@ START_TEST(a_bundle_is_read)
 }
 END_TEST
 
-static struct golden_bytes read_older(const char *name)
+// Of every version that is read, as a segment and as a file: the same trace, in its version's units.
+static const struct {
+    const char *name;
+    uint64_t merged_ns, told_ns;
+} golden_traces[] = {
+    {"v1.segment.zst", 9000192, 0},
+    {"v1.qtrace", 9000192, 0},
+    {"v2.qtrace", 9000192, 0},
+    {"v2.segment.zst", 8999936, GOLDEN_TOLD_NS},
+    {"v5.qtrace", 8999936, GOLDEN_TOLD_NS},
+};
+
+static uint64_t told_by(const struct trace *trace, unsigned kind)
 {
-    char path[4096];
-    struct golden_bytes golden;
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    ck_assert_int_eq(qutc_read_file(path, 1 << 20, &golden.bytes, &golden.size, NULL), 0);
-    return golden;
+    uint64_t sum_ns = 0, ns = 0;
+    for (size_t i = 0; i < trace->sample_count; i++)
+        if (trace->samples[i].kind == kind && trace_extra(trace, &trace->samples[i], QUT_TRACE_EXTRA_CPU_NS, &ns))
+            sum_ns += ns;
+    return sum_ns;
 }
 
-// As a segment, as a file, and as a file of the version before: the same trace.
-START_TEST(a_trace_is_read)
+static void is_the_trace(struct golden_bytes golden, unsigned which)
 {
-    struct golden_bytes golden = _i > GOLDEN_TRACE_FILE ? read_older("v1.qtrace") : read_golden((enum golden_file)_i);
     struct trace trace;
     struct base_error error = {0};
     if (trace_read_bytes(golden.bytes, golden.size, "golden", &trace, &error) != 0)
@@ -137,7 +155,8 @@ START_TEST(a_trace_is_read)
     const struct trace_sample *merged = &trace.samples[1];
     ck_assert_uint_eq(merged->count, 10);
     ck_assert_uint_eq(merged->kind, QUT_TRACE_KIND_CPU);
-    ck_assert_uint_eq(merged->last_ns - merged->first_ns, 9000192);
+    ck_assert_uint_eq(merged->last_ns - merged->first_ns, golden_traces[which].merged_ns);
+    ck_assert_uint_eq(told_by(&trace, GOLDEN_OWN_KIND), golden_traces[which].told_ns);
     ck_assert_uint_eq(trace.nodes[merged->node].pc, 0x1300);
     ck_assert_uint_eq(trace.nodes[merged->node].depth, 3);
     struct trace_balance balance = trace_balance(&trace);
@@ -145,6 +164,29 @@ START_TEST(a_trace_is_read)
     ck_assert_int_eq(balance.samples_missing, 0);
     trace_free(&trace);
     free(golden.bytes);
+}
+
+START_TEST(a_trace_is_read)
+{
+    is_the_trace(read_named(golden_traces[_i].name), (unsigned)_i);
+}
+END_TEST
+
+// What an older QUT's process left: today's file of it has records of that version.
+START_TEST(an_older_segment_is_collected)
+{
+    struct golden_bytes golden = read_named(golden_traces[0].name);
+    int from = memfd_create("segment", MFD_CLOEXEC), to = memfd_create("file", MFD_CLOEXEC);
+    ck_assert_int_eq(write(from, golden.bytes, golden.size), (ssize_t)golden.size);
+    free(golden.bytes);
+    const struct collect_options options = {.segment_fd = from, .file_fd = to, .stop_fd = -1, .process_fd = -1};
+    struct collect_result result;
+    ck_assert_int_eq(collect(&options, &result, NULL), 0);
+    golden = (struct golden_bytes){aligned_alloc(64, (result.file_bytes + 63) / 64 * 64), result.file_bytes};
+    ck_assert_int_eq(pread(to, golden.bytes, golden.size, 0), (ssize_t)golden.size);
+    close(from);
+    close(to);
+    is_the_trace(golden, 0);
 }
 END_TEST
 
@@ -248,12 +290,55 @@ START_TEST(other_versions_are_refused)
                            "made by a newer QUT: unpack it with that one, or make its tables again with qutc compile"},
         [GOLDEN_SEGMENT] = {QUT_TRACE_VERSION, "made by an older QUT: read it with that one",
                             "made by a newer QUT: read it with that one"},
-        [GOLDEN_TRACE_FILE] = {QUT_TRACE_FILE_VERSION_CALLS, "made by an older QUT: read it with that one",
+        [GOLDEN_TRACE_FILE] = {QUT_TRACE_FILE_VERSION, "made by an older QUT: read it with that one",
                                "made by a newer QUT: read it with that one"},
     };
     expect_refusal((enum golden_file)_i, 0, formats[_i].older);
     expect_refusal((enum golden_file)_i, formats[_i].newest + 1, formats[_i].newer);
     expect_refusal((enum golden_file)_i, UINT32_MAX, formats[_i].newer);
+}
+END_TEST
+
+// Each sealed chunk gets a single record, which tells processor time by its tag: of the root, 0 units.
+static void put_told(struct golden_bytes golden, uint8_t flags)
+{
+    static const uint8_t record[] = {QUT_TRACE_TAG_RUN | QUT_TRACE_TAG_TOLD, 0, 0, 0, 0}; // node, time, [cpu,] told
+    const struct qut_trace_header *header = (const void *)golden.bytes;
+    const uint64_t *words = (const void *)(golden.bytes + header->directory.offset_bytes);
+    for (uint32_t i = 0; i < header->chunk_count; i++) {
+        struct qut_trace_chunk *chunk =
+            (void *)(golden.bytes + header->chunks.offset_bytes + (size_t)i * QUT_TRACE_CHUNK_BYTES);
+        if ((words[i] & ((1u << QUT_TRACE_CHUNK_STATE_BITS) - 1)) != QUT_TRACE_CHUNK_SEALED)
+            continue;
+        memcpy(chunk + 1, record, sizeof record);
+        chunk->flags = flags;
+        chunk->used_bytes = flags & QUT_TRACE_HAS_CPU_TIME ? sizeof record : sizeof record - 1;
+        chunk->record_count = 1;
+        chunk->sample_count = 1;
+        chunk->checksum = 0;
+        chunk->checksum = qut_table_checksum(chunk, sizeof *chunk + chunk->used_bytes);
+    }
+}
+
+// Not in version 1, and not where no sample has processor time.
+START_TEST(told_where_it_cannot_be_is_damage)
+{
+    static const struct {
+        uint32_t version;
+        uint8_t flags;
+        bool is_damage;
+    } cases[] = {{QUT_TRACE_VERSION, QUT_TRACE_HAS_CPU_TIME, false},
+                 {QUT_TRACE_VERSION_OLDEST, QUT_TRACE_HAS_CPU_TIME, true},
+                 {QUT_TRACE_VERSION, 0, true}};
+    struct golden_bytes golden = read_golden(GOLDEN_SEGMENT);
+    struct trace trace;
+    ((struct qut_trace_header *)(void *)golden.bytes)->version = cases[_i].version;
+    put_told(golden, cases[_i].flags);
+    ck_assert_int_eq(trace_read_bytes(golden.bytes, golden.size, "golden", &trace, NULL), 0);
+    ck_assert_uint_eq(trace.damaged_chunks != 0, cases[_i].is_damage);
+    ck_assert_uint_eq(trace.sample_count != 0, !cases[_i].is_damage);
+    trace_free(&trace);
+    free(golden.bytes);
 }
 END_TEST
 
@@ -266,7 +351,7 @@ START_TEST(a_part_of_another_version_is_damage)
     memcpy(both.bytes, golden.bytes, golden.size);
     struct qut_trace_file_header header;
     memcpy(&header, golden.bytes, sizeof header);
-    header.version = QUT_TRACE_FILE_VERSION_CALLS + 1;
+    header.version = QUT_TRACE_FILE_VERSION + 1;
     header.checksum = qut_table_checksum(&header, offsetof(struct qut_trace_file_header, checksum));
     memcpy(golden.bytes, &header, sizeof header);
     memcpy(both.bytes + golden.size, golden.bytes, golden.size);
@@ -312,11 +397,13 @@ int main(int argc, char **argv)
     tcase_add_loop_test(all, writers_write_the_same, 0, GOLDEN_FILE_COUNT);
     tcase_add_test(all, a_table_is_read);
     tcase_add_test(all, a_bundle_is_read);
-    tcase_add_loop_test(all, a_trace_is_read, GOLDEN_SEGMENT, GOLDEN_TRACE_FILE + 2);
+    tcase_add_loop_test(all, a_trace_is_read, 0, sizeof golden_traces / sizeof *golden_traces);
+    tcase_add_test(all, an_older_segment_is_collected);
     tcase_add_test(all, settings_are_read);
     tcase_add_test(all, packets_are_read);
     tcase_add_loop_test(all, other_versions_are_refused, GOLDEN_TABLE, GOLDEN_TRACE_FILE + 1);
     tcase_add_test(all, a_part_of_another_version_is_damage);
+    tcase_add_loop_test(all, told_where_it_cannot_be_is_damage, 0, 3);
     tcase_add_test(all, settings_of_another_version_say_where_the_recorder_is);
     suite_add_tcase(suite, all);
     return run_suite(suite);

@@ -125,6 +125,7 @@ void trace_seeds(void)
 {
     struct trace golden;
     golden_trace(&golden);
+    golden_tell(&golden);
     for (int closes = 0; closes < 2; closes++) {
         char path[64];
         const char *name = closes ? "closed" : "left";

@@ -318,7 +318,7 @@ START_TEST(test_length)
     ck_assert_uint_eq(reader->totals[QUT_TOTAL_BLOCKED_NS], ns);
     const struct trace_sample *begins = &trace.samples[reader->first_sample];
     ck_assert(begins->flags & QUT_EVENT_BEGINS);
-    ck_assert_uint_lt(read_end->last_ns - begins->first_ns - ns + 1000, 2000); // times are stored in 256 ns
+    ck_assert_uint_lt(read_end->last_ns - begins->first_ns - ns + 2048, 4096); // times are stored in 1,024 ns
     ck_assert_str_eq(world_innermost(&trace, begins), "read");
     trace_free(&trace);
     close(fds[0]);

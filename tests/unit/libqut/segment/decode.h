@@ -91,8 +91,6 @@ static inline void trace_decode_chunk(struct decode *d, const struct qut_trace_c
             record->mark_string = (uint32_t)decode_number(&bytes);
             continue;
         }
-        if (tag & QUT_TRACE_TAG_ZERO)
-            d->fault = "a tag's bit that is not in use";
         if (tag & QUT_TRACE_TAG_KIND) {
             kind = (uint32_t)decode_byte(&bytes);
             flags = (uint32_t)decode_byte(&bytes);
@@ -113,9 +111,10 @@ static inline void trace_decode_chunk(struct decode *d, const struct qut_trace_c
             record->count = (uint32_t)decode_number(&bytes) + 2;
             record->last_time += decode_number(&bytes);
         }
+        uint64_t growth = 0;
         if (chunk->flags & QUT_TRACE_HAS_CPU_TIME) {
             uint64_t zigzag = decode_number(&bytes);
-            uint64_t growth = (zigzag >> 1 ^ -(zigzag & 1)) + cpu_step * record->count;
+            growth = (zigzag >> 1 ^ -(zigzag & 1)) + cpu_step * record->count;
             cpu_time += growth;
             cpu_step = (uint64_t)((int64_t)growth / (int64_t)record->count);
         }
@@ -126,14 +125,22 @@ static inline void trace_decode_chunk(struct decode *d, const struct qut_trace_c
             if (mask >> m & 1)
                 metrics[m] += decode_number(&bytes);
         memcpy(record->metrics, metrics, sizeof metrics);
+        if (tag & QUT_TRACE_TAG_TOLD) {
+            uint64_t zigzag = decode_number(&bytes);
+            record->extra_keys[0] = QUT_TRACE_EXTRA_CPU_NS;
+            record->extra_values[0] = (growth + (zigzag >> 1 ^ -(zigzag & 1))) << d->header->time_shift;
+            record->extra_count = 1;
+            if (!(chunk->flags & QUT_TRACE_HAS_CPU_TIME))
+                d->fault = "told without processor time";
+        }
         if (tag & QUT_TRACE_TAG_EXTRAS) {
-            unsigned extras = (unsigned)decode_byte(&bytes);
+            unsigned first = record->extra_count, extras = first + (unsigned)decode_byte(&bytes);
             if (extras > QUT_TRACE_EXTRAS_MAX) {
                 d->fault = "too many extras";
                 return;
             }
             record->extra_count = (uint8_t)extras;
-            for (unsigned e = 0; e < extras; e++) {
+            for (unsigned e = first; e < extras; e++) {
                 record->extra_keys[e] = (uint8_t)decode_byte(&bytes);
                 record->extra_values[e] = decode_number(&bytes);
                 if (record->extra_keys[e] == QUT_TRACE_EXTRA_RESULT) // zigzag

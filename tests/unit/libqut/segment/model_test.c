@@ -107,6 +107,12 @@ static void draw_sample(struct model *m, struct segment_sample *sample, struct s
         sample->extra_count = (uint32_t)draw(m, QUT_TRACE_EXTRAS_MAX + 1);
         for (uint32_t i = 0; i < sample->extra_count; i++)
             extras[i] = (struct segment_extra){.key = 1 + (uint32_t)draw(m, 127), .value = m->random >> draw(m, 64)};
+        if (!draw(m, 4)) { // told: mostly whole units, near what its time grew by; any other as well
+            uint64_t told_ns = draw(m, 4) ? draw(m, 1100000) : m->random >> draw(m, 64);
+            told_ns = draw(m, 4) ? told_ns >> QUT_TRACE_TIME_SHIFT << QUT_TRACE_TIME_SHIFT : told_ns;
+            extras[0] = (struct segment_extra){.key = QUT_TRACE_EXTRA_CPU_NS, .value = told_ns};
+            sample->extra_count = 1;
+        }
         sample->extras = extras;
     }
     if (draw(m, 500))

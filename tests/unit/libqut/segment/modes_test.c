@@ -67,7 +67,7 @@ TEST(equal_neighbours_merge_up_to_the_gap)
     if (!begin(&play, QUT_TRACE_OVERWRITE, 1 << 20))
         return;
     struct qut_trace_thread *thread = segment_thread_begin(&play.segment, 1, "t", 1);
-    uint64_t gap = play.segment.merge_gap_units << QUT_TRACE_TIME_SHIFT, t = 1000 * MS;
+    uint64_t gap = play.segment.merge_gap_units << QUT_TRACE_TIME_SHIFT, t = (uint64_t)UNIT_NS << 20;
     CHECK(put(&play, thread, play.nodes[1], t) == QUT_STORED, "the first");
     CHECK(put(&play, thread, play.nodes[1], t) == QUT_STORED_MERGED, "at the same time");
     CHECK(put(&play, thread, play.nodes[1], t += gap) == QUT_STORED_MERGED, "at the limit");
