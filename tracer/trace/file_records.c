@@ -19,13 +19,13 @@ enum {
 struct pass {
     struct base_cursor *rest; // all of the record, or what is left of it
     bool has_cpu_time, failed;
+    uint32_t recent[QUT_TRACE_RECENT_COUNT]; // of the records in one piece
     // Taking apart.
     struct trace_records_out *to;
     const struct trace_node_ids *ids;
-    uint32_t recent[QUT_TRACE_RECENT_COUNT];
     // Putting together.
     struct trace_records_in *from;
-    uint8_t *out;
+    uint8_t *out, *tag; // of the record
 };
 
 // The number that stands next, as it is written. Returns its size; 0: there is none.
@@ -83,35 +83,50 @@ static void split_node(struct pass *pass, uint64_t id)
     pass->to->last_node = to;
 }
 
-static void join_node(struct pass *pass)
+// 0 as well where it failed.
+static uint32_t join_node(struct pass *pass)
 {
     uint8_t bytes[NUMBER_BYTES_MAX];
     const size_t size = take_number(&pass->from->streams[NODE], &pass->from->streams[NODE + 1], bytes);
     struct base_cursor number = base_cursor((struct base_bytes){bytes, size});
     const uint64_t folded = base_read_uleb(&number);
-    uint64_t id = pass->from->last_node + ((folded >> 1) ^ -(folded & 1));
-    if (!size || number.overlong || id >> QUT_TRACE_NODE_BITS_MAX) {
-        pass->failed = true;
-        return;
-    }
-    pass->from->last_node = (uint32_t)id;
+    const uint64_t id = pass->from->last_node + ((folded >> 1) ^ -(folded & 1));
+    pass->failed |= !size || number.overlong || id >> QUT_TRACE_NODE_BITS_MAX;
+    if (pass->failed)
+        return 0;
+    return pass->from->last_node = (uint32_t)id;
+}
+
+static void put_node(struct pass *pass, uint32_t id)
+{
     for (; id >= 0x80; id >>= 7)
         *pass->out++ = (uint8_t)(id | 0x80);
     *pass->out++ = (uint8_t)id;
 }
 
-// The node of a run, which its writer may have said by its place among the recent ones.
+// The node of a run, which its writer may have said by its place among the recent ones, and is said so again.
 static void pass_node(struct pass *pass, unsigned tag)
 {
-    if (!pass->to) {
-        join_node(pass);
+    uint64_t id;
+    if (pass->to) {
+        id = tag & QUT_TRACE_TAG_RECENT ? pass->recent[base_read_u8(pass->rest)] : base_read_uleb(pass->rest);
+        split_node(pass, id);
+    } else {
+        id = join_node(pass);
+    }
+    if (pass->failed)
+        return;
+    const uint32_t index = qut_trace_recent_index((uint32_t)id);
+    const bool is_recent = id && pass->recent[index] == id;
+    pass->recent[index] = (uint32_t)id;
+    if (pass->to)
+        return;
+    if (!is_recent) {
+        put_node(pass, (uint32_t)id);
         return;
     }
-    const uint64_t id =
-        tag & QUT_TRACE_TAG_RECENT ? pass->recent[base_read_u8(pass->rest)] : base_read_uleb(pass->rest);
-    split_node(pass, id);
-    if (!pass->failed)
-        pass->recent[qut_trace_recent_index((uint32_t)id)] = (uint32_t)id;
+    *pass->tag |= QUT_TRACE_TAG_RECENT;
+    *pass->out++ = (uint8_t)index;
 }
 
 static void pass_extras(struct pass *pass)
@@ -123,7 +138,7 @@ static void pass_extras(struct pass *pass)
         else if (pass->to)
             split_node(pass, base_read_uleb(pass->rest));
         else
-            join_node(pass);
+            put_node(pass, join_node(pass));
     }
 }
 
@@ -164,8 +179,8 @@ static void put_tag(struct pass *pass, uint8_t tag)
     if (pass->to)
         *pass->to->streams[REST]++ = is_run ? tag & (uint8_t)~QUT_TRACE_TAG_RECENT : tag;
     else
-        *pass->out++ = tag;
-    // Together all nodes stand for themselves.
+        *(pass->tag = pass->out++) = tag;
+    // In streams all nodes stand for themselves.
     pass->failed |= !pass->to && is_run && tag & QUT_TRACE_TAG_RECENT;
 }
 

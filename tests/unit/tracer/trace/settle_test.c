@@ -49,6 +49,12 @@ START_TEST(test_bytes_of_a_sample)
     ck_assert_uint_ge(trace.present_samples, 100000);
     ck_assert_msg(size_of(fd) <= trace.present_samples * 13 / 2, "%zu bytes of %ju samples", size_of(fd),
                   (uintmax_t)trace.present_samples);
+    // In memory they take no more than they took in the segment: nodes have other numbers, and shorter ones.
+    struct trace segment;
+    ck_assert_int_eq(trace_read_fd(segment_fd, "segment", &segment, NULL), 0);
+    ck_assert_msg(trace.chunk_bytes <= segment.chunk_bytes, "%ju bytes of %ju", (uintmax_t)trace.chunk_bytes,
+                  (uintmax_t)segment.chunk_bytes);
+    trace_free(&segment);
     trace_free(&trace);
     maker_free(&maker);
     close(segment_fd);
