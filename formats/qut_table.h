@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table file (.qut), version 1. Pure data; specification: formats/qut_table.md.
+// The table file (.qut), version 2. Pure data; specification: formats/qut_table.md.
 //
 //   header | groups | cells | run_starts | wides | runs | blocks
 //
 // Addresses are counted in units of 1 << pc_shift bytes from text_start. A block is 256 units of text. A group says,
 // in half a cache line, where the rows of its 28 blocks are. A block's rows are its pcs (one byte each) followed by its
-// rule codes (mostly one byte each); a code names a cell, 16 bytes that hold a rule.
+// rule codes (mostly one byte each); a code names a cell, 16 bytes that hold a rule: one of the table's own, or one
+// that all readers have (qut_standard_cells.h).
 #ifndef QUT_FORMATS_QUT_TABLE_H
 #define QUT_FORMATS_QUT_TABLE_H
 
@@ -14,11 +15,12 @@
 #define QUT_TABLE_MAGIC "QUTable\x01"
 
 enum {
-    QUT_TABLE_VERSION = 1,
+    QUT_TABLE_VERSION = 2,
+    QUT_TABLE_VERSION_OLDEST = 1, // that is read: without standard cells
     QUT_BLOCK_UNITS = 256,
     QUT_GROUP_BLOCKS = 28,
     QUT_TABLE_SLACK_BYTES = 16, // zero bytes after the last block, so that wide loads may read past a block
-    QUT_TABLE_ALIGN = 32,       // of every section in the file, and of the file in memory
+    QUT_TABLE_ALIGN = 32,       // of the groups in the file, and of the file in memory
 };
 
 struct qut_table_section {
@@ -42,13 +44,15 @@ enum qut_table_flag {
     QUT_TABLE_FROM_CODE = 8192,        // from following code that nothing describes
 };
 
-// How a code's lead byte reads: see qut_table_code_inline.h.
+// How a code reads, and which cell it names: see qut_table_code_inline.h. Version 1 has zeros in the last two.
 struct qut_table_leads {
     uint8_t short_rules;     // leads below this: rule id = lead
     uint8_t short_runs;      // the next so many: run id = lead - short_rules
     uint8_t long_rule_leads; // the next so many: rule id with one more byte; the rest up to 254: run ids likewise
+    uint8_t short_standard;  // so many of the short rules are standard cells, the first ones of these
+    uint16_t standard_count; // so many standard cells have ids
 };
-static_assert(sizeof(struct qut_table_leads) == 3, "on disk");
+static_assert(sizeof(struct qut_table_leads) == 6, "on disk");
 
 struct qut_table_header {
     uint8_t magic[8];
@@ -65,11 +69,11 @@ struct qut_table_header {
     uint8_t identity[32];
 
     struct qut_table_leads leads;
-    uint8_t zero2[5];
+    uint8_t zero2[2];
 
     struct qut_table_section groups;     // struct qut_table_group, one per QUT_GROUP_BLOCKS blocks
-    struct qut_table_section cells;      // union qut_table_cell, by rule id
-    struct qut_table_section run_starts; // uint32_t, run_count + 1 of them: offsets into runs
+    struct qut_table_section cells;      // union qut_table_cell, the table's own
+    struct qut_table_section run_starts; // uint32_t, run_count + 1 of them: offsets into runs; none: no runs
     struct qut_table_section wides;      // blocks with too many bytes for their group
     struct qut_table_section runs;       // rows shared by many places; see --small
     struct qut_table_section blocks;     // rows

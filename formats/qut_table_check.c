@@ -2,6 +2,7 @@
 #include "formats/qut_table_check.h"
 
 #include "formats/qut_checksum_inline.h"
+#include "formats/qut_standard_cells.h"
 #include "formats/qut_table.h"
 #include "formats/qut_table_code_inline.h"
 
@@ -59,9 +60,9 @@ uint64_t qut_table_checksum(const void *bytes, size_t size)
 struct check {
     const uint8_t *bytes;
     const struct qut_table_header *header;
-    const union qut_table_cell *cells;
+    const union qut_table_cell *cells, *standard;
     const uint32_t *run_starts;
-    uint32_t cell_count;
+    uint32_t cell_count; // own ones
     uint32_t run_count;
     uint64_t fault_offset;
     uint8_t sane_leads[256];       // bit 0: where no run may be named, bit 1: where one may
@@ -74,12 +75,27 @@ static enum qut_table_fault fault_at(struct check *c, enum qut_table_fault fault
     return fault;
 }
 
+// More of them than are known here may be of a QUT that knows more.
+static enum qut_table_fault check_standard_cells(struct check *c)
+{
+    const struct qut_table_header *h = c->header;
+    const struct qut_standard_cells known = qut_standard_cells((enum qut_arch_id)h->arch);
+    const struct qut_table_leads *leads = &h->leads;
+    if (h->version < QUT_TABLE_VERSION ? leads->standard_count != 0 : leads->standard_count > known.count)
+        return fault_at(c, h->version < QUT_TABLE_VERSION ? QUT_TABLE_BAD_HEADER : QUT_TABLE_NEWER,
+                        &leads->standard_count);
+    if (leads->short_standard > leads->standard_count || leads->short_standard > leads->short_rules)
+        return fault_at(c, QUT_TABLE_BAD_HEADER, &leads->short_standard);
+    c->standard = known.cells;
+    return QUT_TABLE_OK;
+}
+
 static enum qut_table_fault check_header(struct check *c, size_t size)
 {
     const struct qut_table_header *h = c->header;
     if (memcmp(h->magic, QUT_TABLE_MAGIC, sizeof h->magic) != 0)
         return fault_at(c, QUT_TABLE_BAD_MAGIC, h->magic);
-    if (h->version != QUT_TABLE_VERSION)
+    if (h->version < QUT_TABLE_VERSION_OLDEST || h->version > QUT_TABLE_VERSION)
         return fault_at(c, h->version < QUT_TABLE_VERSION ? QUT_TABLE_OLDER : QUT_TABLE_NEWER, &h->version);
     if (h->file_size != size)
         return fault_at(c, QUT_TABLE_BAD_SIZE, &h->file_size);
@@ -97,15 +113,16 @@ static enum qut_table_fault check_header(struct check *c, size_t size)
     unsigned leads = (unsigned)h->leads.short_rules + h->leads.short_runs + h->leads.long_rule_leads;
     if (h->leads.short_rules == 0 || leads > QUT_LEAD_WIDE)
         return fault_at(c, QUT_TABLE_BAD_HEADER, &h->leads);
-    return QUT_TABLE_OK;
+    return check_standard_cells(c);
 }
 
+// A section's entries lie at multiples of their size.
 static enum qut_table_fault check_section(struct check *c, const struct qut_table_section *section, uint32_t unit,
                                           uint32_t slack)
 {
     uint64_t end = (uint64_t)section->offset + section->size + slack;
-    bool placed = section->offset >= sizeof *c->header && section->offset % QUT_TABLE_ALIGN == 0 &&
-                  end <= c->header->file_size && section->size % unit == 0;
+    bool placed = section->offset >= sizeof *c->header && section->offset % unit == 0 && end <= c->header->file_size &&
+                  section->size % unit == 0;
     return placed ? QUT_TABLE_OK : fault_at(c, QUT_TABLE_BAD_SECTION, section);
 }
 
@@ -130,12 +147,12 @@ static enum qut_table_fault check_sections(struct check *c)
     uint64_t groups = (blocks + QUT_GROUP_BLOCKS - 1) / QUT_GROUP_BLOCKS;
     if (h->groups.size != groups * sizeof(struct qut_table_group))
         return fault_at(c, QUT_TABLE_BAD_SECTION, &h->groups);
-    if (h->cells.size == 0 || h->run_starts.size == 0 || h->blocks.size == 0)
-        return fault_at(c, QUT_TABLE_BAD_SECTION, &h->cells);
+    if (h->blocks.size == 0)
+        return fault_at(c, QUT_TABLE_BAD_SECTION, &h->blocks);
     c->cells = (const void *)(c->bytes + h->cells.offset);
     c->cell_count = h->cells.size / (uint32_t)sizeof(union qut_table_cell);
     c->run_starts = (const void *)(c->bytes + h->run_starts.offset);
-    c->run_count = h->run_starts.size / (uint32_t)sizeof(uint32_t) - 1;
+    c->run_count = h->run_starts.size ? h->run_starts.size / (uint32_t)sizeof(uint32_t) - 1 : 0;
     return QUT_TABLE_OK;
 }
 
@@ -161,36 +178,36 @@ static bool rule_is_sane(const struct qut_rule *rule)
     return true;
 }
 
-// Cell number `id` is the head of a rule. *next is the head that follows.
-static bool cell_is_sane(const struct check *c, uint32_t id, uint32_t *next)
+// How many cells the rule takes that begins with this one, of `left`. 0: it is none.
+static unsigned sane_rule_cells(const union qut_table_cell *cells, uint32_t left)
 {
-    const struct qut_rule_cell *cell = &c->cells[id].rule;
+    const struct qut_rule_cell *cell = &cells->rule;
     const uint8_t registers = 64;
-    *next = id + 1;
+    bool is_sane;
     switch (cell->form) {
-    case QUT_CELL_HOLE: return true;
-    case QUT_CELL_REFUSED: return cell->aux != QUT_REFUSED_NOT && cell->aux < QUT_REFUSAL_END;
+    case QUT_CELL_HOLE: return 1;
+    case QUT_CELL_REFUSED: is_sane = cell->aux != QUT_REFUSED_NOT && cell->aux < QUT_REFUSAL_END; break;
     case QUT_CELL_FRAME:
-    case QUT_CELL_DEREF: return cell->reg < registers && cell->aux < registers && (cell->flags >> 4 & 3) < 3;
+    case QUT_CELL_DEREF: is_sane = cell->reg < registers && cell->aux < registers && (cell->flags >> 4 & 3) < 3; break;
     case QUT_CELL_LONG: {
-        if (id + QUT_LONG_CELLS > c->cell_count)
-            return false;
-        *next = id + QUT_LONG_CELLS;
+        if (left < QUT_LONG_CELLS)
+            return 0;
         struct qut_rule rule;
-        memcpy(&rule, &c->cells[id + 1], sizeof rule);
-        return rule_is_sane(&rule);
+        memcpy(&rule, cells + 1, sizeof rule);
+        return rule_is_sane(&rule) ? QUT_LONG_CELLS : 0;
     }
-    default: return false;
+    default: is_sane = false;
     }
+    return is_sane;
 }
 
 static enum qut_table_fault check_cells(struct check *c)
 {
-    if (c->cells[0].rule.form != QUT_CELL_HOLE)
-        return fault_at(c, QUT_TABLE_BAD_CELL, c->cells);
-    for (uint32_t id = 0, next; id < c->cell_count; id = next)
-        if (!cell_is_sane(c, id, &next))
-            return fault_at(c, QUT_TABLE_BAD_CELL, &c->cells[id]);
+    for (uint32_t i = 0, cells; i < c->cell_count; i += cells) {
+        cells = sane_rule_cells(&c->cells[i], c->cell_count - i);
+        if (!cells)
+            return fault_at(c, QUT_TABLE_BAD_CELL, &c->cells[i]);
+    }
     return QUT_TABLE_OK;
 }
 
@@ -200,10 +217,19 @@ static bool ref_is_sane(const struct check *c, uint32_t ref, bool runs_too)
 {
     if (ref & QUT_REF_RUN)
         return runs_too && (ref & ~QUT_REF_RUN) < c->run_count;
-    if (ref >= c->cell_count)
-        return false;
-    uint32_t next;
-    return cell_is_sane(c, ref, &next);
+    const struct qut_cell_place place = qut_cell_place(&c->header->leads, ref);
+    const uint32_t count = place.is_own ? c->cell_count : c->header->leads.standard_count;
+    return place.index < count &&
+           sane_rule_cells((place.is_own ? c->cells : c->standard) + place.index, count - place.index) != 0;
+}
+
+// In force where the text begins.
+static enum qut_table_fault check_hole(struct check *c)
+{
+    const struct qut_cell_place place = qut_cell_place(&c->header->leads, 0);
+    const bool is_there =
+        ref_is_sane(c, 0, false) && (place.is_own ? c->cells : c->standard)[0].rule.form == QUT_CELL_HOLE;
+    return is_there ? QUT_TABLE_OK : fault_at(c, QUT_TABLE_BAD_CELL, c->cells);
 }
 
 // Most codes are of one byte, and of few values: each is judged once.
@@ -292,6 +318,8 @@ static enum qut_table_fault check_rows(struct check *c, const uint8_t *bytes, ui
 static enum qut_table_fault check_runs(struct check *c)
 {
     const uint8_t *runs = c->bytes + c->header->runs.offset;
+    if (c->header->run_starts.size == 0)
+        return c->header->runs.size == 0 ? QUT_TABLE_OK : fault_at(c, QUT_TABLE_BAD_RUN, runs);
     if (c->run_starts[0] != 0 || c->run_starts[c->run_count] != c->header->runs.size)
         return fault_at(c, QUT_TABLE_BAD_RUN, c->run_starts);
     for (uint32_t i = 0; i < c->run_count; i++) {
@@ -375,6 +403,8 @@ enum qut_table_fault qut_table_check(const void *bytes, size_t size, uint64_t *f
         fault = check_sections(&c);
     if (fault == QUT_TABLE_OK)
         fault = check_cells(&c);
+    if (fault == QUT_TABLE_OK)
+        fault = check_hole(&c);
     if (fault == QUT_TABLE_OK) {
         judge_leads(&c);
         fault = check_runs(&c);

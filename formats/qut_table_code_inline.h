@@ -49,6 +49,24 @@ static inline uint32_t qut_code_ref(const struct qut_table_leads *leads, const u
     return QUT_REF_RUN | (leads->short_runs + (lead << 8) + end[-2]);
 }
 
+struct qut_cell_place {
+    bool is_own;    // of the table; else a standard one
+    uint32_t index; // among these
+};
+
+// Where the cell of a rule id is. Ids below short_rules have codes of one byte: first standard cells, then own ones;
+// behind them come the standard cells that are left, then the own ones that are.
+static inline struct qut_cell_place qut_cell_place(const struct qut_table_leads *leads, uint32_t id)
+{
+    const uint32_t shorts = leads->short_rules, short_standard = leads->short_standard;
+    const uint32_t short_own = shorts - short_standard;
+    const bool is_short = id < shorts;
+    const bool is_own = id >= (is_short ? short_standard : leads->standard_count + short_own);
+    const uint32_t own_before = is_short ? short_standard : leads->standard_count;
+    const uint32_t standard_before = is_short ? 0 : short_own;
+    return (struct qut_cell_place){is_own, id - (is_own ? own_before : standard_before)};
+}
+
 // How many of the n ascending bytes at pcs are <= x. Reads whole words: up to 7 bytes past the n.
 static inline unsigned qut_count_reached(const uint8_t *pcs, unsigned n, uint8_t x)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "libqut/runtime/table.h"
 
-#include "formats/qut_table_code_inline.h"
+#include "formats/qut_standard_cells.h"
 #include "libqut/arch/arch.h"
 
 enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *bytes, size_t size,
@@ -16,7 +16,8 @@ enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *b
         .header = h,
         .groups = (const void *)(at + h->groups.offset),
         .blocks = at + h->blocks.offset,
-        .cells = (const void *)(at + h->cells.offset),
+        .own_cells = (const void *)(at + h->cells.offset),
+        .standard_cells = qut_standard_cells((enum qut_arch_id)h->arch).cells,
         .run_starts = (const void *)(at + h->run_starts.offset),
         .runs = at + h->runs.offset,
         .wides = at + h->wides.offset,
@@ -123,7 +124,8 @@ static void read_switch(const struct qut_table *table, const struct qut_rule_cel
 
 static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rule *rule)
 {
-    const struct qut_rule_cell *cell = &table->cells[id].rule;
+    const union qut_table_cell *cells = runtime_table_cell(table, id);
+    const struct qut_rule_cell *cell = &cells->rule;
     set_hole(rule);
     if (cell->form == QUT_CELL_HOLE)
         return;
@@ -135,7 +137,7 @@ static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rul
         return;
     }
     if (cell->form == QUT_CELL_LONG) {
-        memcpy(rule, &table->cells[id + 1], sizeof *rule);
+        memcpy(rule, cells + 1, sizeof *rule);
         return;
     }
     // Architectures with 4-byte words: arm, x86.
@@ -168,7 +170,7 @@ static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rul
 // Where the padding in front of the hit's rule ends, in units from text_start; the row's start where there is none.
 static uint64_t padding_end(const struct qut_table *table, const struct hit *hit)
 {
-    const struct qut_rule_cell *cell = &table->cells[hit->ref].rule;
+    const struct qut_rule_cell *cell = &runtime_table_cell(table, hit->ref)->rule;
     bool can_be_padded = cell->form == QUT_CELL_FRAME || cell->form == QUT_CELL_DEREF;
     unsigned align = can_be_padded ? cell->flags >> QUT_CELL_ALIGN_SHIFT : 0;
     if (align == QUT_CELL_NOT_PADDED || hit->carried) // blocks begin at multiples of every alignment
@@ -201,7 +203,7 @@ const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64
     if (!hit.carried && units < padding_end(table, &hit))
         return NULL;
     *row_end = table->text_start + (hit.next_units << table->pc_shift);
-    return &table->cells[hit.ref].rule;
+    return &runtime_table_cell(table, hit.ref)->rule;
 }
 
 uint64_t runtime_table_row_start(const struct qut_table *table, uint64_t pc)

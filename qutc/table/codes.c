@@ -6,11 +6,32 @@
 
 #include "formats/qut_table_code_inline.h"
 
-// A long rule fills several ids, so it goes behind all one-cell rules. The hole is always id 0.
+enum {
+    ID_MAX = 0x7fffff,
+    LONG_LEADS_MAX = 100,   // beyond this, the rarest get codes of four bytes
+    STANDARD_STEP = 16,     // so many more standard cells are tried with codes of one byte
+    OWN_SHORT_USES_MIN = 16 // a second cell costs 16 bytes, and saves one for each use
+};
+
 struct candidate {
     uint32_t index;
     uint32_t uses;
     uint32_t cells;
+    uint16_t standard;
+};
+
+// What is given out: symbols by use, those of several cells behind the others, and runs by use.
+struct candidates {
+    struct candidate *rules, *runs;
+    uint32_t rule_count, run_count;
+    uint32_t standard_end; // behind the last standard cell that is used
+};
+
+// One way to give codes out.
+struct split {
+    struct qut_table_leads leads;
+    uint32_t own_cells;
+    uint64_t cost; // in thirds of a byte
 };
 
 static int by_uses(const void *left, const void *right)
@@ -23,45 +44,97 @@ static int by_uses(const void *left, const void *right)
     return a->index < b->index ? -1 : 1;
 }
 
-// Splits the 255 leads: `needed` ids on either side, each either short (a lead of its own) or one of 256 behind a lead.
-static void split_leads(struct table_codes *codes, const struct candidate *rules, uint32_t rule_count,
-                        const struct candidate *runs, uint32_t run_count)
+static bool is_standard(const struct candidate *rule)
 {
-    uint32_t rule_leads = (codes->cell_count + 255) / 256, run_leads = (run_count + 255) / 256;
-    if (codes->cell_count + run_count <= QUT_LEAD_WIDE) {
-        codes->short_rules = (uint8_t)codes->cell_count;
-        codes->short_runs = (uint8_t)run_count;
-        return;
-    }
-    // Beyond this, the rarest get codes of four bytes.
-    if (rule_leads > 100)
-        rule_leads = 100;
-    if (run_leads > 100)
-        run_leads = 100;
-    uint32_t shorts = QUT_LEAD_WIDE - rule_leads - run_leads;
-    uint32_t short_rules = 1, short_runs = 0;
-    while (short_rules + short_runs < shorts) {
-        bool rule_left = short_rules < rule_count && rules[short_rules].cells == 1;
-        bool run_left = short_runs < run_count;
-        if (!rule_left && !run_left)
-            break;
-        if (rule_left && (!run_left || rules[short_rules].uses >= runs[short_runs].uses))
-            short_rules++;
-        else
-            short_runs++;
-    }
-    codes->short_rules = (uint8_t)short_rules;
-    codes->short_runs = (uint8_t)short_runs;
-    codes->long_rule_leads = (uint8_t)rule_leads;
+    return rule->standard != TABLE_STANDARD_NONE;
 }
 
-static struct table_code make_code(const struct table_codes *codes, bool is_run, uint32_t id)
+// Whether a rule has a code of one byte without an own cell.
+static bool is_short_standard(const struct candidate *rule, uint32_t short_standard)
+{
+    return is_standard(rule) && rule->standard < short_standard;
+}
+
+// Whether a rule that has none is given an own cell for a code of one byte, if one is left.
+static bool wants_short(const struct candidate *rule)
+{
+    return rule->cells == 1 && (!is_standard(rule) || rule->uses > OWN_SHORT_USES_MIN);
+}
+
+static uint32_t leads_for(uint32_t ids)
+{
+    const uint32_t leads = (ids + 255) / 256;
+    return leads > LONG_LEADS_MAX ? LONG_LEADS_MAX : leads;
+}
+
+// The 255 leads: some standard cells have one each; own cells and runs share what is left, by their use; and some leads
+// say that another byte comes.
+static struct split try_split(const struct candidates *all, uint32_t short_standard)
+{
+    uint32_t others = 0, must_be_long = 0, must_be_own = 0;
+    for (uint32_t i = 0; i < all->rule_count; i++) {
+        const struct candidate *rule = &all->rules[i];
+        if (is_short_standard(rule, short_standard))
+            continue;
+        others++;
+        must_be_long += !wants_short(rule);
+        must_be_own += is_standard(rule) ? 0 : rule->cells;
+    }
+    struct split split = {.leads.short_standard = (uint8_t)short_standard, .own_cells = must_be_own};
+    const bool are_all_short = must_be_long == 0 && short_standard + others + all->run_count <= QUT_LEAD_WIDE;
+    const uint32_t standard_count =
+        are_all_short || all->standard_end < short_standard ? short_standard : all->standard_end;
+    const uint32_t rule_leads = are_all_short ? 0 : leads_for(standard_count - short_standard + must_be_own);
+    const uint32_t run_leads = are_all_short ? 0 : leads_for(all->run_count);
+    uint32_t left = QUT_LEAD_WIDE - rule_leads - run_leads;
+    left = left > short_standard ? left - short_standard : 0;
+    uint32_t short_own = 0, short_runs = 0;
+    for (uint32_t i = 0; i < all->rule_count; i++) {
+        const struct candidate *rule = &all->rules[i];
+        if (is_short_standard(rule, short_standard))
+            continue;
+        while (left && wants_short(rule) && short_runs < all->run_count && all->runs[short_runs].uses > rule->uses) {
+            short_runs++;
+            left--;
+        }
+        if (left && wants_short(rule)) {
+            short_own++;
+            left--;
+            split.own_cells += is_standard(rule);
+        } else {
+            split.cost += 3u * (uint64_t)rule->uses; // a byte, and the block has one or two more for it
+        }
+    }
+    for (; left && short_runs < all->run_count; left--)
+        short_runs++;
+    for (uint32_t i = short_runs; i < all->run_count; i++)
+        split.cost += 3u * (uint64_t)all->runs[i].uses;
+    split.cost += 2 * sizeof(union qut_table_cell) * split.own_cells;
+    split.leads.short_rules = (uint8_t)(short_standard + short_own);
+    split.leads.short_runs = (uint8_t)short_runs;
+    split.leads.long_rule_leads = (uint8_t)rule_leads;
+    split.leads.standard_count = (uint16_t)standard_count;
+    return split;
+}
+
+static struct split best_split(const struct candidates *all, uint32_t known_count)
+{
+    struct split best = try_split(all, known_count ? 1 : 0);
+    for (uint32_t i = STANDARD_STEP; i < QUT_LEAD_WIDE && i <= known_count; i += STANDARD_STEP) {
+        const struct split other = try_split(all, i);
+        if (other.cost < best.cost)
+            best = other;
+    }
+    return best;
+}
+
+static struct table_code make_code(const struct qut_table_leads *leads, bool is_run, uint32_t id)
 {
     struct table_code code = {0};
-    uint32_t shorts = is_run ? codes->short_runs : codes->short_rules;
-    uint32_t first_short = is_run ? codes->short_rules : 0;
-    uint32_t first_long = (uint32_t)codes->short_rules + codes->short_runs + (is_run ? codes->long_rule_leads : 0u);
-    uint32_t last_long = is_run ? QUT_LEAD_WIDE : first_long + codes->long_rule_leads;
+    uint32_t shorts = is_run ? leads->short_runs : leads->short_rules;
+    uint32_t first_short = is_run ? leads->short_rules : 0;
+    uint32_t first_long = (uint32_t)leads->short_rules + leads->short_runs + (is_run ? leads->long_rule_leads : 0u);
+    uint32_t last_long = is_run ? QUT_LEAD_WIDE : first_long + leads->long_rule_leads;
     if (id < shorts) {
         code.bytes[0] = (uint8_t)(first_short + id);
         code.size = 1;
@@ -82,55 +155,84 @@ static struct table_code make_code(const struct table_codes *codes, bool is_run,
     return code;
 }
 
+// Ids are as qut_cell_place reads them.
+static void number_rules(struct table_codes *codes, const struct candidates *all)
+{
+    const struct qut_table_leads *leads = &codes->leads;
+    const uint32_t short_own = (uint32_t)leads->short_rules - leads->short_standard;
+    for (uint32_t i = 0; i < all->rule_count; i++) {
+        const struct candidate *rule = &all->rules[i];
+        const bool is_short = is_short_standard(rule, leads->short_standard);
+        const bool is_own = !is_short && (!is_standard(rule) || (codes->own_symbols < short_own && wants_short(rule)));
+        uint32_t id;
+        if (is_own) {
+            id = codes->cell_count + (codes->own_symbols < short_own ? leads->short_standard : leads->standard_count);
+            codes->cell_order[codes->own_symbols++] = rule->index;
+            codes->cell_count += rule->cells;
+        } else {
+            id = rule->standard + (is_short ? 0 : short_own);
+        }
+        codes->of_symbol[rule->index] = make_code(leads, false, id);
+    }
+}
+
 static uint32_t gather(const struct table_draft *draft, bool runs, struct candidate *all)
 {
     uint32_t count = 0;
     uint32_t total = runs ? draft->run_count : (uint32_t)draft->symbols.count;
     for (uint32_t i = 0; i < total; i++) {
-        uint32_t uses = runs ? draft->runs[i].uses : draft->symbols.items[i].uses;
+        const struct table_symbol *symbol = runs ? NULL : &draft->symbols.items[i];
+        const uint32_t uses = runs ? draft->runs[i].uses : symbol->uses;
         if (uses)
-            all[count++] = (struct candidate){i, uses, runs ? 1 : draft->symbols.items[i].cell_count};
+            all[count++] = (struct candidate){i, uses, runs ? 1 : symbol->cell_count,
+                                              runs ? TABLE_STANDARD_NONE : symbol->standard};
     }
     qsort(all, count, sizeof *all, by_uses);
     return count;
+}
+
+static int gather_all(struct candidates *all, const struct table_draft *draft, struct base_error *error)
+{
+    all->rule_count = gather(draft, false, all->rules);
+    all->run_count = gather(draft, true, all->runs);
+    uint64_t cells = draft->standard.known.count;
+    for (uint32_t i = 0; i < all->rule_count; i++) {
+        const struct candidate *rule = &all->rules[i];
+        cells += rule->cells;
+        if (is_standard(rule) && rule->standard + rule->cells > all->standard_end)
+            all->standard_end = rule->standard + rule->cells;
+    }
+    if (cells > ID_MAX || all->run_count > ID_MAX)
+        return base_fail(error, BASE_ERR_LIMIT, "", 0, "more than 8 million distinct rules");
+    return 0;
 }
 
 int table_codes_assign(struct table_codes *codes, struct table_draft *draft, struct base_error *error)
 {
     *codes = (struct table_codes){0};
     draft->symbols.items[CFI_RULE_HOLE_ID].uses = UINT32_MAX; // in force where the text begins: the first of all
-    struct candidate *rules = calloc(draft->symbols.count, sizeof *rules);
-    struct candidate *runs = calloc(draft->run_count + 1, sizeof *runs);
+    struct candidates all = {.rules = calloc(draft->symbols.count, sizeof *all.rules),
+                             .runs = calloc(draft->run_count + 1, sizeof *all.runs)};
     codes->of_symbol = calloc(draft->symbols.count, sizeof *codes->of_symbol);
     codes->of_run = calloc(draft->run_count + 1, sizeof *codes->of_run);
     codes->cell_order = calloc(draft->symbols.count, sizeof *codes->cell_order);
     codes->run_order = calloc(draft->run_count + 1, sizeof *codes->run_order);
     int result = 0;
-    if (!rules || !runs || !codes->of_symbol || !codes->of_run || !codes->cell_order || !codes->run_order)
+    if (!all.rules || !all.runs || !codes->of_symbol || !codes->of_run || !codes->cell_order || !codes->run_order)
         result = base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "codes");
+    if (result == 0)
+        result = gather_all(&all, draft, error);
     if (result == 0) {
-        codes->used_symbols = gather(draft, false, rules);
-        codes->used_runs = gather(draft, true, runs);
-        for (uint32_t i = 0; i < codes->used_symbols; i++)
-            codes->cell_count += rules[i].cells;
-        if (codes->cell_count > 0x7fffff || codes->used_runs > 0x7fffff)
-            result = base_fail(error, BASE_ERR_LIMIT, "", 0, "more than 8 million distinct rules");
-    }
-    if (result == 0) {
-        split_leads(codes, rules, codes->used_symbols, runs, codes->used_runs);
-        uint32_t id = 0;
-        for (uint32_t i = 0; i < codes->used_symbols; i++) {
-            codes->of_symbol[rules[i].index] = make_code(codes, false, id);
-            codes->cell_order[i] = rules[i].index;
-            id += rules[i].cells;
-        }
-        for (uint32_t i = 0; i < codes->used_runs; i++) {
-            codes->of_run[runs[i].index] = make_code(codes, true, i);
-            codes->run_order[i] = runs[i].index;
+        codes->leads = best_split(&all, draft->standard.known.count).leads;
+        number_rules(codes, &all);
+        codes->used_runs = all.run_count;
+        for (uint32_t i = 0; i < all.run_count; i++) {
+            codes->of_run[all.runs[i].index] = make_code(&codes->leads, true, i);
+            codes->run_order[i] = all.runs[i].index;
         }
     }
-    free(rules);
-    free(runs);
+    free(all.rules);
+    free(all.runs);
     if (result != 0)
         table_codes_free(codes);
     return result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which symbol gets which code: the most used ones get the one-byte codes.
+// Which symbol gets which code: the most used ones get the one-byte codes. And which cells are the table's own: those
+// that are no standard ones, and those that are, but are used so often that a code of one byte is worth a cell.
 #ifndef QUTC_TABLE_CODES_H
 #define QUTC_TABLE_CODES_H
 
@@ -13,12 +14,12 @@ struct table_code {
 struct table_codes {
     struct table_code *of_symbol; // size 0: not used
     struct table_code *of_run;
-    uint32_t *cell_order; // symbols by ascending id of their (first) cell
-    uint32_t used_symbols;
-    uint32_t cell_count;
+    uint32_t *cell_order; // symbols with own cells, by ascending place of their (first) cell
+    uint32_t own_symbols;
+    uint32_t cell_count; // own ones
     uint32_t *run_order;
     uint32_t used_runs;
-    uint8_t short_rules, short_runs, long_rule_leads;
+    struct qut_table_leads leads;
 };
 
 // By the uses of symbols and runs.

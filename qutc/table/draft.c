@@ -91,10 +91,12 @@ int table_draft_init(struct table_draft *draft, const struct arch *arch, uint64_
         table_draft_free(draft);
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "rules");
     }
+    table_standard_init(&draft->standard, arch->id);
     for (uint32_t id = 0; id < rules->count; id++) {
         struct table_symbol *symbol = BASE_ADD(&draft->symbols);
         *symbol = (struct table_symbol){.rule_id = id};
         symbol->cell_count = table_cell_make(arch, &rules->rules[id], symbol->cells);
+        symbol->standard = table_standard_find(&draft->standard, symbol->cells, symbol->cell_count);
     }
     trim(draft);
     if (survey(draft, rules) == 0)

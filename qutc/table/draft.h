@@ -8,14 +8,16 @@
 #include "libqut/arch/arch.h"
 #include "qutc/cfi/row_list.h"
 #include "qutc/cfi/rule_set.h"
+#include "qutc/table/standard.h"
 
 #define TABLE_SYMBOL_RUN 0x80000000u // a row's rule_id names a run
 
 struct table_symbol {
     union qut_table_cell cells[QUT_LONG_CELLS];
     uint32_t cell_count;
-    uint32_t uses;    // rows that refer to it, in the list and in runs; kept up to date with every change of rows
-    uint32_t rule_id; // of the rule set
+    uint16_t standard; // the number of the same standard cell, or TABLE_STANDARD_NONE
+    uint32_t uses;     // rows that refer to it, in the list and in runs; kept up to date with every change of rows
+    uint32_t rule_id;  // of the rule set
 };
 
 struct table_run { // rows[first .. first + count), pcs relative to the first
@@ -45,6 +47,7 @@ struct table_draft {
     size_t first_row;
     uint32_t start_rel;
     struct table_padding padding;
+    struct table_standard standard;
     BASE_VECTOR(struct table_symbol) symbols;
     struct table_run *runs;
     uint32_t run_count;

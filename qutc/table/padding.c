@@ -7,7 +7,8 @@
 #include "qutc/table/cell.h"
 #include "qutc/table/draft.h"
 
-// A variant of a rule costs a cell of 16 bytes and saves a row of two for each use.
+// A variant of a rule saves a row of two bytes for each use, and costs a cell of 16 bytes where no standard one says
+// it.
 enum { USES_MIN = 9, NO_VARIANT = CFI_RULE_HOLE_ID, ALIGNS = QUT_CELL_ALIGN_64 + 1 };
 
 // The smallest alignment at which padding of `distance` bytes, fewer than 64, ends exactly at `start`: that of which so
@@ -50,16 +51,21 @@ static bool can_be_padded(const struct table_symbol *symbol)
     return form == QUT_CELL_FRAME || form == QUT_CELL_DEREF;
 }
 
-// A variant of the rule for `uses` holes in front of it. False without memory.
+// A variant of the rule for `uses` holes in front of it, where it is worth its cell. False without memory.
 static bool make_variant(struct table_draft *draft, uint32_t rule, enum qut_cell_align align, uint32_t uses,
                          uint32_t *variant)
 {
+    union qut_table_cell padded = draft->symbols.items[rule].cells[0];
+    padded.rule.flags = table_cell_padded(padded.rule.flags, align);
+    const uint16_t standard = table_standard_find(&draft->standard, &padded, 1);
+    if (standard == TABLE_STANDARD_NONE && uses < USES_MIN)
+        return true;
     *variant = table_draft_copy_symbol(draft, rule);
     if (*variant == UINT32_MAX)
         return false;
     struct table_symbol *symbols = draft->symbols.items;
-    struct qut_rule_cell *cell = &symbols[*variant].cells[0].rule;
-    cell->flags = table_cell_padded(cell->flags, align);
+    symbols[*variant].cells[0] = padded;
+    symbols[*variant].standard = standard;
     symbols[*variant].uses = uses;
     symbols[rule].uses -= uses;
     symbols[CFI_RULE_HOLE_ID].uses -= uses;
@@ -77,8 +83,7 @@ int table_draft_join_padding(struct table_draft *draft, struct base_error *error
         for (unsigned align = QUT_CELL_ALIGN_16; align < ALIGNS; align++) {
             const uint32_t uses = variants[align];
             variants[align] = NO_VARIANT;
-            if (can_be && uses >= USES_MIN &&
-                !make_variant(draft, rule, (enum qut_cell_align)align, uses, &variants[align]))
+            if (can_be && uses && !make_variant(draft, rule, (enum qut_cell_align)align, uses, &variants[align]))
                 return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "padding");
         }
     }

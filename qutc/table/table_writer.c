@@ -19,9 +19,12 @@ struct writer {
     BASE_VECTOR(uint8_t) wides; // the few blocks that do not fit; put behind the blocks at the end
 };
 
-static size_t aligned(size_t size)
+// Of cells, and so of whatever else comes behind the groups.
+enum { SECTION_ALIGN = sizeof(union qut_table_cell) };
+
+static size_t aligned(size_t size, size_t align)
 {
-    return (size + QUT_TABLE_ALIGN - 1) & ~(size_t)(QUT_TABLE_ALIGN - 1);
+    return (size + align - 1) & ~(align - 1);
 }
 
 // The rows of one block or run on their way out.
@@ -178,7 +181,7 @@ static uint8_t *put_blocks(struct writer *w, uint8_t *out, struct qut_table_grou
 
 static void put_cells(const struct writer *w, union qut_table_cell *out)
 {
-    for (uint32_t i = 0; i < w->codes.used_symbols; i++) {
+    for (uint32_t i = 0; i < w->codes.own_symbols; i++) {
         const struct table_symbol *symbol = &w->draft->symbols.items[w->codes.cell_order[i]];
         memcpy(out, symbol->cells, symbol->cell_count * sizeof *out);
         out += symbol->cell_count;
@@ -218,7 +221,7 @@ static struct qut_table_section section(size_t offset, size_t size)
 // Zeroes the room between the end of a section and where the next one begins, and says where that is.
 static size_t close_section(uint8_t *file, size_t end, size_t slack_bytes)
 {
-    size_t next = aligned(end + slack_bytes);
+    size_t next = aligned(end + slack_bytes, SECTION_ALIGN);
     memset(file + end, 0, next - end);
     return next;
 }
@@ -239,6 +242,7 @@ static int lay_out(struct writer *w, size_t *file_size, struct base_error *error
         return base_fail(error, BASE_ERR_NO_MEMORY, "", 0, "table");
 
     size_t at = close_section(w->file, 0, sizeof *h);
+    static_assert(sizeof *h % QUT_TABLE_ALIGN == 0, "the groups come behind it");
     h->groups = section(at, group_bytes);
     struct qut_table_group *groups = (void *)(w->file + at);
     memset(groups, 0, group_bytes);
@@ -246,11 +250,14 @@ static int lay_out(struct writer *w, size_t *file_size, struct base_error *error
     h->cells = section(at, w->codes.cell_count * sizeof(union qut_table_cell));
     put_cells(w, (void *)(w->file + at));
     at = close_section(w->file, at + h->cells.size, 0);
-    h->run_starts = section(at, (w->codes.used_runs + 1) * sizeof(uint32_t));
+    h->run_starts = section(at, w->codes.used_runs ? (w->codes.used_runs + 1) * sizeof(uint32_t) : 0);
     uint32_t *run_starts = (void *)(w->file + at);
     at = close_section(w->file, at + h->run_starts.size, 0);
-    h->runs = section(at, (size_t)(put_runs(w, w->file + at, run_starts) - w->file) - at);
-    at = close_section(w->file, at + h->runs.size, QUT_TABLE_SLACK_BYTES);
+    h->runs = section(at, 0);
+    if (w->codes.used_runs) {
+        h->runs.size = (uint32_t)((size_t)(put_runs(w, w->file + at, run_starts) - w->file) - at);
+        at = close_section(w->file, at + h->runs.size, QUT_TABLE_SLACK_BYTES);
+    }
     w->blocks_at = at;
     const uint8_t *end = put_blocks(w, w->file + at, groups);
     if (!end)
@@ -258,7 +265,7 @@ static int lay_out(struct writer *w, size_t *file_size, struct base_error *error
     h->blocks = section(at, (size_t)(end - w->file) - at);
     at = close_section(w->file, at + h->blocks.size, QUT_TABLE_SLACK_BYTES);
     h->wides = section(at, w->wides.count);
-    *file_size = aligned(at + w->wides.count);
+    *file_size = aligned(at + w->wides.count, SECTION_ALIGN);
     // The wide blocks are not in the bound, and the rest of it goes back.
     uint8_t *file = realloc(w->file, *file_size);
     if (!file)
@@ -299,9 +306,7 @@ int table_write(struct table_draft *draft, const struct qut_table_header *header
     struct writer w = {.draft = draft, .header = *header};
     if (table_codes_assign(&w.codes, draft, error) != 0)
         return -1;
-    w.header.leads.short_rules = w.codes.short_rules;
-    w.header.leads.short_runs = w.codes.short_runs;
-    w.header.leads.long_rule_leads = w.codes.long_rule_leads;
+    w.header.leads = w.codes.leads;
     int result = lay_out(&w, table_size, error);
     if (result == 0) {
         finish_header(&w, *table_size);

@@ -17,7 +17,7 @@
 #include "tracer/collect/collect.h"
 
 const char *const golden_file_names[GOLDEN_FILE_COUNT] = {
-    [GOLDEN_TABLE] = "v1.qut",         [GOLDEN_BUNDLE] = "v1.qutz",       [GOLDEN_SEGMENT] = "v2.segment.zst",
+    [GOLDEN_TABLE] = "v2.qut",         [GOLDEN_BUNDLE] = "v1-of-v2.qutz", [GOLDEN_SEGMENT] = "v2.segment.zst",
     [GOLDEN_TRACE_FILE] = "v5.qtrace", [GOLDEN_SETTINGS] = "v1.settings", [GOLDEN_PACKETS] = "v1.packets",
 };
 

@@ -3,6 +3,7 @@
 // Usage: test_check_verify [FILE]
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "qutc/check/verify.h"
 #include "qutc/qutc.h"
@@ -14,7 +15,25 @@ static const char *path;
 static struct input_image *image;
 static uint8_t *bytes;
 static struct qut_table table;
+static union qut_table_cell *standard; // a copy, to be spoiled
+static struct qut_rule_cell **used;    // the cells that rows have, each once
+static uint32_t used_count;
 static struct check_verify_result result;
+
+static void list_used(void)
+{
+    const struct qut_table_header *h = table.header;
+    used = calloc(h->rule_count + h->cells.size / sizeof(union qut_table_cell) + h->leads.standard_count, sizeof *used);
+    uint64_t pc = table.text_start, end, row_end;
+    for (struct qut_rule rule; runtime_table_next_row(&table, &pc, &end, &rule); pc = end) {
+        struct qut_rule_cell *cell = (void *)(uintptr_t)qut_table_cell(&table, pc, &row_end);
+        uint32_t i = 0;
+        while (cell && i < used_count && used[i] != cell)
+            i++;
+        if (cell && i == used_count)
+            used[used_count++] = cell;
+    }
+}
 
 static void setup(void)
 {
@@ -27,10 +46,18 @@ static void setup(void)
     ck_assert_int_eq(qutc_compile(image, &options, &bytes, &size, &stats, &error), 0);
     uint64_t fault_offset;
     ck_assert_int_eq(runtime_table_attach(&table, bytes, size, &fault_offset), 0);
+    const size_t standard_bytes = table.header->leads.standard_count * sizeof *standard;
+    standard = malloc(standard_bytes);
+    ck_assert_ptr_nonnull(standard);
+    memcpy(standard, table.standard_cells, standard_bytes);
+    table.standard_cells = standard;
+    list_used();
 }
 
 static void teardown(void)
 {
+    free(used);
+    free(standard);
     free(bytes);
     input_image_close(image);
 }
@@ -55,29 +82,16 @@ END_TEST
 
 enum { SPOILED_CELLS = 12 }; // a field; more take long and show no more
 
-static struct qut_rule_cell *cell_at(uint32_t i)
-{
-    return &((union qut_table_cell *)(uintptr_t)&table.cells[i])->rule;
-}
-
-static uint32_t cell_count(void)
-{
-    return (uint32_t)(table.header->cells.size / sizeof(union qut_table_cell));
-}
-
 // Evenly chosen cells with a frame rule: fills `chosen`, returns how many. Not the end of the stack, whose tracked
 // registers are not compared, and not the cells that belong to a LONG one.
-static unsigned choose_cells(uint32_t chosen[SPOILED_CELLS])
+static unsigned choose_cells(struct qut_rule_cell *chosen[SPOILED_CELLS])
 {
     unsigned count = 0;
-    uint32_t step = cell_count() / SPOILED_CELLS + 1;
+    uint32_t step = used_count / SPOILED_CELLS + 1;
     uint32_t next = 0;
-    for (uint32_t i = 0; i < cell_count() && count < SPOILED_CELLS; i++) {
-        const struct qut_rule_cell *cell = cell_at(i);
-        if (cell->form == QUT_CELL_LONG) {
-            i += QUT_LONG_CELLS - 1;
-        } else if (cell->form == QUT_CELL_FRAME && cell->slot[QUT_SLOT_RA] != QUT_SLOT_UNDEFINED && i >= next) {
-            chosen[count++] = i;
+    for (uint32_t i = 0; i < used_count && count < SPOILED_CELLS; i++) {
+        if (used[i]->form == QUT_CELL_FRAME && used[i]->slot[QUT_SLOT_RA] != QUT_SLOT_UNDEFINED && i >= next) {
+            chosen[count++] = used[i];
             next = i + step;
         }
     }
@@ -86,16 +100,16 @@ static unsigned choose_cells(uint32_t chosen[SPOILED_CELLS])
 
 #define SPOIL(FIELD, VALUE)                                                                                            \
     do {                                                                                                               \
-        uint32_t chosen[SPOILED_CELLS];                                                                                \
+        struct qut_rule_cell *chosen[SPOILED_CELLS];                                                                   \
         unsigned count = choose_cells(chosen);                                                                         \
         ck_assert_uint_gt(count, 0);                                                                                   \
         for (unsigned i = 0; i < count; i++) {                                                                         \
-            struct qut_rule_cell *cell = cell_at(chosen[i]), kept = *cell;                                             \
+            struct qut_rule_cell *cell = chosen[i], kept = *cell;                                                      \
             cell->FIELD = VALUE;                                                                                       \
             if (cell->FIELD == kept.FIELD)                                                                             \
                 continue;                                                                                              \
             verify();                                                                                                  \
-            ck_assert_msg(result.wrong > 0, "cell %u: " #FIELD, chosen[i]);                                            \
+            ck_assert_msg(result.wrong > 0, "cell %u: " #FIELD, i);                                                    \
             ck_assert_uint_gt(result.finding_count, 0);                                                                \
             *cell = kept;                                                                                              \
         }                                                                                                              \
@@ -128,10 +142,10 @@ END_TEST
 
 START_TEST(refused_is_counted_by_reason)
 {
-    uint32_t chosen[SPOILED_CELLS];
+    struct qut_rule_cell *chosen[SPOILED_CELLS];
     ck_assert_uint_gt(choose_cells(chosen), 0);
-    cell_at(chosen[0])->form = QUT_CELL_REFUSED;
-    cell_at(chosen[0])->aux = QUT_REFUSED_BAD_PROGRAM;
+    chosen[0]->form = QUT_CELL_REFUSED;
+    chosen[0]->aux = QUT_REFUSED_BAD_PROGRAM;
     verify();
     ck_assert_uint_gt(result.refused, 0);
     ck_assert_uint_eq(result.refused_by_reason[QUT_REFUSED_BAD_PROGRAM], result.refused);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/qut_standard_cells.h"
 #include "formats/qut_table_code_inline.h"
+#include "qutc/table/cell.h"
 #include "tests/support/run_suite.h"
 #include "tests/support/table_maker.h"
 
@@ -63,22 +65,79 @@ START_TEST(crowded_blocks_are_wide)
 }
 END_TEST
 
+// Frames of so many sizes in a row: of few, standard cells say some.
+static struct made_table frames(struct maker *m, uint32_t first_words, uint32_t rules)
+{
+    maker_init(m, &arch_x86_64, 1);
+    for (uint32_t k = 0; k < rules; k++)
+        maker_row(m, 3 * k, plain(m, 8 * (int32_t)(first_words + k)));
+    m->text_size = 3 * rules;
+    return agreed(m);
+}
+
 START_TEST(codes_of_every_length)
 {
+    enum { FAR_WORDS = 5000 }; // no standard cell has so large a frame
     static const struct {
         uint32_t rules;
-        uint8_t short_rules, long_rule_leads;
-    } all[] = {{250, 251, 0}, {400, 253, 2}, {24000, 161, 94}, {30000, 155, 100}};
+        uint8_t short_own, long_rule_leads;
+    } all[] = {{250, 250, 0}, {400, 252, 2}, {24000, 160, 94}, {27000, 154, 100}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         struct maker m;
+        struct made_table made = frames(&m, FAR_WORDS, all[i].rules);
+        const struct qut_table_header *h = made.table.header;
+        ck_assert_uint_eq(h->leads.short_standard, 1); // the hole
+        ck_assert_uint_eq(h->leads.standard_count, 1);
+        ck_assert_uint_eq(h->leads.short_rules, 1 + all[i].short_own);
+        ck_assert_uint_eq(h->leads.long_rule_leads, all[i].long_rule_leads);
+        ck_assert_uint_eq(h->cells.size, all[i].rules * sizeof(union qut_table_cell));
+        ck_assert_uint_eq(h->rule_count, all[i].rules);
+        finish(&m, &made);
+    }
+}
+END_TEST
+
+START_TEST(standard_cells_are_not_held)
+{
+    struct maker m;
+    struct made_table made = frames(&m, 1, 12);
+    ck_assert_uint_eq(made.table.header->cells.size, 0);
+    ck_assert_uint_eq(made.table.header->rule_count, 12);
+    finish(&m, &made);
+}
+END_TEST
+
+// The last of the standard cells that say nothing but a frame's size: a code of one byte for it is not to be had
+// without a cell of the table's own.
+static int32_t rare_frame_bytes(const struct maker *m)
+{
+    const struct qut_rule plain_rule = maker_plain_rule(m, 8);
+    union qut_table_cell wanted[QUT_LONG_CELLS];
+    table_cell_make(m->arch, &plain_rule, wanted);
+    const struct qut_standard_cells standard = qut_standard_cells(m->arch->id);
+    for (uint32_t i = standard.count - 1; i > QUT_LEAD_WIDE; i--) {
+        wanted->rule.cfa_words = standard.cells[i].rule.cfa_words;
+        if (memcmp(wanted, &standard.cells[i], sizeof *wanted) == 0)
+            return wanted->rule.cfa_words * m->arch->word_bytes;
+    }
+    ck_abort_msg("there is none");
+    return 0;
+}
+
+START_TEST(a_standard_cell_that_is_used_often_is_held)
+{
+    for (uint32_t uses = 8; uses <= 64; uses *= 8) {
+        struct maker m;
         maker_init(&m, &arch_x86_64, 1);
-        for (uint32_t k = 0; k < all[i].rules; k++)
-            maker_row(&m, 3 * k, plain(&m, 8 * (int32_t)k));
-        m.text_size = 3 * all[i].rules;
+        const uint32_t frame = plain(&m, rare_frame_bytes(&m));
+        for (uint32_t i = 0; i < uses; i++) {
+            maker_row(&m, 20 * i, frame);
+            maker_row(&m, 20 * i + 7, CFI_RULE_HOLE_ID);
+        }
+        m.text_size = 20 * uses;
         struct made_table made = agreed(&m);
-        ck_assert_uint_eq(made.table.header->leads.short_rules, all[i].short_rules);
-        ck_assert_uint_eq(made.table.header->leads.long_rule_leads, all[i].long_rule_leads);
-        ck_assert_uint_eq(made.table.header->rule_count, all[i].rules);
+        const bool is_held = made.table.header->cells.size != 0;
+        ck_assert_msg(is_held == (uses == 64), "%u uses, %u bytes of cells", uses, made.table.header->cells.size);
         finish(&m, &made);
     }
 }
@@ -105,8 +164,8 @@ START_TEST(padding_at_every_alignment)
                 continue;
             struct maker m;
             struct made_table made = padded(&m, &arch_aarch64, alignment, function);
-            // The hole, the rule, and the rule with padding before it.
-            ck_assert_uint_ge(made.table.header->cells.size, 3 * sizeof(union qut_table_cell));
+            // The rule, and the rule with padding before it: all of them standard ones, or one is the table's own.
+            ck_assert_uint_le(made.table.header->cells.size, sizeof(union qut_table_cell));
             ck_assert_uint_eq(made.table.header->row_count, 79); // the last hole is outside
             finish(&m, &made);
         }
@@ -135,7 +194,7 @@ START_TEST(long_rules)
     }
     m.text_size = 1000;
     struct made_table made = agreed(&m);
-    ck_assert_uint_eq(made.table.header->cells.size, (1 + 200 * QUT_LONG_CELLS) * sizeof(union qut_table_cell));
+    ck_assert_uint_eq(made.table.header->cells.size, 200 * QUT_LONG_CELLS * sizeof(union qut_table_cell));
     finish(&m, &made);
 }
 END_TEST
@@ -155,7 +214,7 @@ START_TEST(large_frames_stay_short)
     }
     m.text_size = pc;
     struct made_table made = agreed(&m);
-    ck_assert_uint_eq(made.table.header->cells.size, (1 + pc / 4) * sizeof(union qut_table_cell));
+    ck_assert_uint_eq(made.table.header->cells.size, pc / 4 * sizeof(union qut_table_cell));
     finish(&m, &made);
 }
 END_TEST
@@ -298,6 +357,8 @@ int main(void)
     tcase_add_test(tests, one_row_at_the_text_start);
     tcase_add_test(tests, crowded_blocks_are_wide);
     tcase_add_test(tests, codes_of_every_length);
+    tcase_add_test(tests, standard_cells_are_not_held);
+    tcase_add_test(tests, a_standard_cell_that_is_used_often_is_held);
     tcase_add_test(tests, padding_at_every_alignment);
     tcase_add_test(tests, padding_on_bytes);
     tcase_add_test(tests, long_rules);

@@ -156,7 +156,9 @@ START_TEST(foreign_headers)
 {
     ck_assert_int_eq(with_header_byte(AT(magic), 'q'), QUT_TABLE_BAD_MAGIC);
     ck_assert_int_eq(with_header_byte(AT(magic) + 7, 2), QUT_TABLE_BAD_MAGIC);
-    ck_assert_int_eq(with_header_byte(AT(version), 2), QUT_TABLE_NEWER);
+    ck_assert_int_eq(with_header_byte(AT(version), 3), QUT_TABLE_NEWER);
+    // Without the fields that version 2 has added it would be one of version 1.
+    ck_assert_int_eq(with_header_byte(AT(version), 1), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(version), 0), QUT_TABLE_OLDER);
     ck_assert_int_eq(with_header_byte(AT(arch), QUT_ARCH_NONE), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(arch), QUT_ARCH_END), QUT_TABLE_BAD_HEADER);
@@ -166,9 +168,37 @@ START_TEST(foreign_headers)
     ck_assert_int_eq(with_header_byte(AT(text_start), 1), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(leads.short_rules), 0), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(leads.long_rule_leads), 255), QUT_TABLE_BAD_HEADER);
+    ck_assert_int_eq(with_header_byte(AT(leads.short_standard), 255), QUT_TABLE_BAD_HEADER);
+    ck_assert_int_eq(with_header_byte(AT(leads.standard_count) + 1, 255), QUT_TABLE_NEWER);
     ck_assert_int_eq(with_header_byte(AT(groups), 1), QUT_TABLE_BAD_SECTION);
     ck_assert_int_eq(with_header_byte(AT(groups), 32), QUT_TABLE_BAD_SECTION); // inside the header
     ck_assert_int_eq(with_header_byte(AT(cells) + 3, 0x80), QUT_TABLE_BAD_SECTION);
+}
+END_TEST
+
+// A row's cell lies behind the own cells, or behind the standard ones that the table says it knows.
+START_TEST(cells_that_are_none)
+{
+    struct maker m;
+    maker_init(&m, &arch_x86_64, 1);
+    struct qut_rule rule = maker_plain_rule(&m, 4096 * 8 - 8);
+    maker_row(&m, 0, maker_rule(&m, &rule));
+    m.text_size = 64;
+    struct made_table made = maker_table(&m, false);
+    maker_free(&m);
+    struct qut_table_header *h = (void *)made.bytes;
+    ck_assert_uint_eq(h->cells.size, sizeof(union qut_table_cell)); // the hole is a standard one
+    ck_assert_uint_eq(h->leads.standard_count, 1);
+    ck_assert_uint_eq(h->leads.short_rules, 2);
+    h->cells.size = 0;
+    fix_checksum(&made);
+    ck_assert_int_eq(attach(&made, made.size), QUT_TABLE_BAD_CODE);
+    h->cells.size = sizeof(union qut_table_cell);
+    h->leads.standard_count = 0;
+    h->leads.short_standard = 0; // both leads are of own cells now, and the first of these is no hole
+    fix_checksum(&made);
+    ck_assert_int_eq(attach(&made, made.size), QUT_TABLE_BAD_CELL);
+    made_table_free(&made);
 }
 END_TEST
 
@@ -230,6 +260,7 @@ int main(void)
     tcase_add_test(tests, cut_at_every_length);
     tcase_add_test(tests, more_than_a_table);
     tcase_add_test(tests, foreign_headers);
+    tcase_add_test(tests, cells_that_are_none);
     tcase_add_test(tests, shadows_that_are_none);
     tcase_add_test(tests, origins_that_are_none);
     suite_add_tcase(suite, tests);
