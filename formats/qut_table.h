@@ -49,7 +49,7 @@ struct qut_table_leads {
     uint8_t short_rules;     // leads below this: rule id = lead
     uint8_t short_runs;      // the next so many: run id = lead - short_rules
     uint8_t long_rule_leads; // the next so many: rule id with one more byte; the rest up to 254: run ids likewise
-    uint8_t short_standard;  // so many of the short rules are standard cells, the first ones of these
+    uint8_t short_own;       // so many of the short rules are own cells; behind these come the standard ones
     uint16_t standard_count; // so many standard cells have ids
 };
 static_assert(sizeof(struct qut_table_leads) == 6, "on disk");

@@ -60,9 +60,9 @@ uint64_t qut_table_checksum(const void *bytes, size_t size)
 struct check {
     const uint8_t *bytes;
     const struct qut_table_header *header;
-    const union qut_table_cell *cells, *standard;
+    const union qut_table_cell *cells[QUT_CELL_OWNERS];
     const uint32_t *run_starts;
-    uint32_t cell_count; // own ones
+    uint32_t cell_counts[QUT_CELL_OWNERS];
     uint32_t run_count;
     uint64_t fault_offset;
     uint8_t sane_leads[256];       // bit 0: where no run may be named, bit 1: where one may
@@ -84,9 +84,8 @@ static enum qut_table_fault check_standard_cells(struct check *c)
     if (h->version < QUT_TABLE_VERSION ? leads->standard_count != 0 : leads->standard_count > known.count)
         return fault_at(c, h->version < QUT_TABLE_VERSION ? QUT_TABLE_BAD_HEADER : QUT_TABLE_NEWER,
                         &leads->standard_count);
-    if (leads->short_standard > leads->standard_count || leads->short_standard > leads->short_rules)
-        return fault_at(c, QUT_TABLE_BAD_HEADER, &leads->short_standard);
-    c->standard = known.cells;
+    c->cells[QUT_CELLS_STANDARD] = known.cells;
+    c->cell_counts[QUT_CELLS_STANDARD] = leads->standard_count;
     return QUT_TABLE_OK;
 }
 
@@ -149,8 +148,8 @@ static enum qut_table_fault check_sections(struct check *c)
         return fault_at(c, QUT_TABLE_BAD_SECTION, &h->groups);
     if (h->blocks.size == 0)
         return fault_at(c, QUT_TABLE_BAD_SECTION, &h->blocks);
-    c->cells = (const void *)(c->bytes + h->cells.offset);
-    c->cell_count = h->cells.size / (uint32_t)sizeof(union qut_table_cell);
+    c->cells[QUT_CELLS_OWN] = (const void *)(c->bytes + h->cells.offset);
+    c->cell_counts[QUT_CELLS_OWN] = h->cells.size / (uint32_t)sizeof(union qut_table_cell);
     c->run_starts = (const void *)(c->bytes + h->run_starts.offset);
     c->run_count = h->run_starts.size ? h->run_starts.size / (uint32_t)sizeof(uint32_t) - 1 : 0;
     return QUT_TABLE_OK;
@@ -203,10 +202,12 @@ static unsigned sane_rule_cells(const union qut_table_cell *cells, uint32_t left
 
 static enum qut_table_fault check_cells(struct check *c)
 {
-    for (uint32_t i = 0, cells; i < c->cell_count; i += cells) {
-        cells = sane_rule_cells(&c->cells[i], c->cell_count - i);
+    const union qut_table_cell *own = c->cells[QUT_CELLS_OWN];
+    const uint32_t count = c->cell_counts[QUT_CELLS_OWN];
+    for (uint32_t i = 0, cells; i < count; i += cells) {
+        cells = sane_rule_cells(&own[i], count - i);
         if (!cells)
-            return fault_at(c, QUT_TABLE_BAD_CELL, &c->cells[i]);
+            return fault_at(c, QUT_TABLE_BAD_CELL, &own[i]);
     }
     return QUT_TABLE_OK;
 }
@@ -218,18 +219,8 @@ static bool ref_is_sane(const struct check *c, uint32_t ref, bool runs_too)
     if (ref & QUT_REF_RUN)
         return runs_too && (ref & ~QUT_REF_RUN) < c->run_count;
     const struct qut_cell_place place = qut_cell_place(&c->header->leads, ref);
-    const uint32_t count = place.is_own ? c->cell_count : c->header->leads.standard_count;
-    return place.index < count &&
-           sane_rule_cells((place.is_own ? c->cells : c->standard) + place.index, count - place.index) != 0;
-}
-
-// In force where the text begins.
-static enum qut_table_fault check_hole(struct check *c)
-{
-    const struct qut_cell_place place = qut_cell_place(&c->header->leads, 0);
-    const bool is_there =
-        ref_is_sane(c, 0, false) && (place.is_own ? c->cells : c->standard)[0].rule.form == QUT_CELL_HOLE;
-    return is_there ? QUT_TABLE_OK : fault_at(c, QUT_TABLE_BAD_CELL, c->cells);
+    const uint32_t count = c->cell_counts[place.owner];
+    return place.index < count && sane_rule_cells(&c->cells[place.owner][place.index], count - place.index) != 0;
 }
 
 // Most codes are of one byte, and of few values: each is judged once.
@@ -361,13 +352,22 @@ static enum qut_table_fault check_wide(struct check *c, const uint8_t *block, ui
     return QUT_TABLE_OK;
 }
 
+// Whether a lead is a whole code, and its rule is the hole.
+static bool is_hole(const struct check *c, uint8_t lead)
+{
+    if (lead >= c->header->leads.short_rules || !ref_is_sane(c, lead, false))
+        return false;
+    const struct qut_cell_place place = qut_cell_place(&c->header->leads, lead);
+    return c->cells[place.owner][place.index].rule.form == QUT_CELL_HOLE;
+}
+
 static enum qut_table_fault check_blocks(struct check *c)
 {
     const struct qut_table_header *h = c->header;
     const struct qut_table_group *groups = (const void *)(c->bytes + h->groups.offset);
     const uint8_t *blocks = c->bytes + h->blocks.offset;
     uint64_t block_count = ((h->text_size >> h->pc_shift) + QUT_BLOCK_UNITS - 1) / QUT_BLOCK_UNITS;
-    if (blocks[0] != 0) // the hole is in force where the text begins
+    if (!is_hole(c, blocks[0])) // in force where the text begins
         return fault_at(c, QUT_TABLE_BAD_BLOCK, blocks);
     uint64_t offset = 1;
     for (uint64_t left = block_count; left > 0; groups++) {
@@ -403,8 +403,6 @@ enum qut_table_fault qut_table_check(const void *bytes, size_t size, uint64_t *f
         fault = check_sections(&c);
     if (fault == QUT_TABLE_OK)
         fault = check_cells(&c);
-    if (fault == QUT_TABLE_OK)
-        fault = check_hole(&c);
     if (fault == QUT_TABLE_OK) {
         judge_leads(&c);
         fault = check_runs(&c);

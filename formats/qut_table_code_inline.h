@@ -49,22 +49,22 @@ static inline uint32_t qut_code_ref(const struct qut_table_leads *leads, const u
     return QUT_REF_RUN | (leads->short_runs + (lead << 8) + end[-2]);
 }
 
+enum qut_cell_owner { QUT_CELLS_OWN, QUT_CELLS_STANDARD, QUT_CELL_OWNERS };
+
 struct qut_cell_place {
-    bool is_own;    // of the table; else a standard one
-    uint32_t index; // among these
+    enum qut_cell_owner owner;
+    uint32_t index; // among its cells
 };
 
-// Where the cell of a rule id is. Ids below short_rules have codes of one byte: first standard cells, then own ones;
-// behind them come the standard cells that are left, then the own ones that are.
+// Where the cell of a rule id is: own ones with codes of one byte come first, then all standard ones, then what is left
+// of the own ones. Without jumps: what an id names is as good as random.
 static inline struct qut_cell_place qut_cell_place(const struct qut_table_leads *leads, uint32_t id)
 {
-    const uint32_t shorts = leads->short_rules, short_standard = leads->short_standard;
-    const uint32_t short_own = shorts - short_standard;
-    const bool is_short = id < shorts;
-    const bool is_own = id >= (is_short ? short_standard : leads->standard_count + short_own);
-    const uint32_t own_before = is_short ? short_standard : leads->standard_count;
-    const uint32_t standard_before = is_short ? 0 : short_own;
-    return (struct qut_cell_place){is_own, id - (is_own ? own_before : standard_before)};
+    const uint32_t standard = id - leads->short_own;
+    const uint32_t is_standard = standard < leads->standard_count; // one that is below short_own is far above
+    const uint32_t is_behind = id >= leads->short_own;
+    const uint32_t before = is_standard ? leads->short_own : leads->standard_count;
+    return (struct qut_cell_place){(enum qut_cell_owner)is_standard, id - (before & (0 - is_behind))};
 }
 
 // How many of the n ascending bytes at pcs are <= x. Reads whole words: up to 7 bytes past the n.

@@ -16,8 +16,8 @@ enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *b
         .header = h,
         .groups = (const void *)(at + h->groups.offset),
         .blocks = at + h->blocks.offset,
-        .own_cells = (const void *)(at + h->cells.offset),
-        .standard_cells = qut_standard_cells((enum qut_arch_id)h->arch).cells,
+        .cells = {[QUT_CELLS_OWN] = (const void *)(at + h->cells.offset),
+                  [QUT_CELLS_STANDARD] = qut_standard_cells((enum qut_arch_id)h->arch).cells},
         .run_starts = (const void *)(at + h->run_starts.offset),
         .runs = at + h->runs.offset,
         .wides = at + h->wides.offset,
@@ -29,9 +29,10 @@ enum qut_table_fault runtime_table_attach(struct qut_table *table, const void *b
     return QUT_TABLE_OK;
 }
 
-// What is in force at a unit of text, before runs are looked into.
+// What is in force at a unit of text.
 struct hit {
-    uint32_t ref;
+    uint32_t ref; // as the row has it; then, where that was a run, as the run's row has it
+    const union qut_table_cell *cells;
     bool carried;         // the row began in an earlier block
     uint64_t start_units; // of the row, from text_start; meaningless where carried
     uint64_t next_units;  // of the next row or block
@@ -74,23 +75,30 @@ static inline __attribute__((always_inline)) struct hit find_in_block(const stru
     return hit;
 }
 
-static inline __attribute__((always_inline)) struct hit find(const struct qut_table *table, uint64_t units)
+// Puts the row of the run that the reference names in its place.
+static inline __attribute__((always_inline)) void enter_run(const struct qut_table *table, uint64_t units,
+                                                            struct hit *hit)
 {
-    struct hit hit = find_in_block(table, units);
-    if (!(hit.ref & QUT_REF_RUN))
-        return hit;
-    uint32_t run = hit.ref & ~QUT_REF_RUN;
+    uint32_t run = hit->ref & ~QUT_REF_RUN;
     uint32_t start = table->run_starts[run];
     struct qut_block_view view = qut_block_view(table->runs + start, table->run_starts[run + 1] - start);
     // A run ends inside the block where it began: past that, its last row is in force.
     unsigned reached = view.row_count;
-    if (!hit.carried) {
-        reached = qut_count_reached(view.pcs, view.row_count, (uint8_t)(units - hit.start_units));
-        if (reached < view.row_count && hit.start_units + view.pcs[reached] < hit.next_units)
-            hit.next_units = hit.start_units + view.pcs[reached];
-        hit.start_units += view.pcs[reached - 1];
+    if (!hit->carried) {
+        reached = qut_count_reached(view.pcs, view.row_count, (uint8_t)(units - hit->start_units));
+        if (reached < view.row_count && hit->start_units + view.pcs[reached] < hit->next_units)
+            hit->next_units = hit->start_units + view.pcs[reached];
+        hit->start_units += view.pcs[reached - 1];
     }
-    hit.ref = qut_block_ref(&table->leads, &view, reached - 1);
+    hit->ref = qut_block_ref(&table->leads, &view, reached - 1);
+}
+
+static inline __attribute__((always_inline)) struct hit find(const struct qut_table *table, uint64_t units)
+{
+    struct hit hit = find_in_block(table, units);
+    if (hit.ref & QUT_REF_RUN)
+        enter_run(table, units, &hit);
+    hit.cells = runtime_table_cells(table, hit.ref);
     return hit;
 }
 
@@ -122,9 +130,8 @@ static void read_switch(const struct qut_table *table, const struct qut_rule_cel
     rule->cfa.offset_bytes = cell->cfa_words * arch_by_id((enum qut_arch_id)table->header->arch)->word_bytes;
 }
 
-static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rule *rule)
+static void read_cell(const struct qut_table *table, const union qut_table_cell *cells, struct qut_rule *rule)
 {
-    const union qut_table_cell *cells = runtime_table_cell(table, id);
     const struct qut_rule_cell *cell = &cells->rule;
     set_hole(rule);
     if (cell->form == QUT_CELL_HOLE)
@@ -170,7 +177,7 @@ static void read_cell(const struct qut_table *table, uint32_t id, struct qut_rul
 // Where the padding in front of the hit's rule ends, in units from text_start; the row's start where there is none.
 static uint64_t padding_end(const struct qut_table *table, const struct hit *hit)
 {
-    const struct qut_rule_cell *cell = &runtime_table_cell(table, hit->ref)->rule;
+    const struct qut_rule_cell *cell = &hit->cells->rule;
     bool can_be_padded = cell->form == QUT_CELL_FRAME || cell->form == QUT_CELL_DEREF;
     unsigned align = can_be_padded ? cell->flags >> QUT_CELL_ALIGN_SHIFT : 0;
     if (align == QUT_CELL_NOT_PADDED || hit->carried) // blocks begin at multiples of every alignment
@@ -191,7 +198,7 @@ void runtime_table_rule(const struct qut_table *table, uint64_t pc, struct qut_r
         set_hole(rule);
         return;
     }
-    read_cell(table, hit.ref, rule);
+    read_cell(table, hit.cells, rule);
 }
 
 const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end)
@@ -203,7 +210,7 @@ const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64
     if (!hit.carried && units < padding_end(table, &hit))
         return NULL;
     *row_end = table->text_start + (hit.next_units << table->pc_shift);
-    return &runtime_table_cell(table, hit.ref)->rule;
+    return &hit.cells->rule;
 }
 
 uint64_t runtime_table_row_start(const struct qut_table *table, uint64_t pc)
@@ -239,7 +246,7 @@ bool runtime_table_next_row(const struct qut_table *table, uint64_t *pc, uint64_
         if (rule_start < end_units)
             end_units = rule_start;
     } else {
-        read_cell(table, hit.ref, rule);
+        read_cell(table, hit.cells, rule);
     }
     if (end_units > table->text_size_units)
         end_units = table->text_size_units;

@@ -23,7 +23,7 @@ struct qut_table {
     uint64_t text_size_units; // in units of 1 << pc_shift
     const struct qut_table_group *groups;
     const uint8_t *blocks;
-    const union qut_table_cell *own_cells, *standard_cells;
+    const union qut_table_cell *cells[QUT_CELL_OWNERS];
     uint8_t pc_shift;
     struct qut_table_leads leads;
     // What some read.
@@ -46,11 +46,11 @@ void runtime_table_rule(const struct qut_table *table, uint64_t pc, struct qut_r
 // NULL: a hole. Signal-safe, constant time, no allocation, any thread.
 const struct qut_rule_cell *qut_table_cell(const struct qut_table *table, uint64_t pc, uint64_t *row_end);
 
-// That of a rule id. Signal-safe, constant time, no allocation, any thread.
-static inline const union qut_table_cell *runtime_table_cell(const struct qut_table *table, uint32_t id)
+// Those of a rule id. Signal-safe, constant time, no allocation, any thread.
+static inline const union qut_table_cell *runtime_table_cells(const struct qut_table *table, uint32_t id)
 {
     const struct qut_cell_place place = qut_cell_place(&table->leads, id);
-    return (place.is_own ? table->own_cells : table->standard_cells) + place.index;
+    return &table->cells[place.owner][place.index];
 }
 
 // Where the row in force at a pc begins. For a rule with QUT_RULE_BODY_ONLY that is its function's first instruction,

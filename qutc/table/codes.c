@@ -80,7 +80,7 @@ static struct split try_split(const struct candidates *all, uint32_t short_stand
         must_be_long += !wants_short(rule);
         must_be_own += is_standard(rule) ? 0 : rule->cells;
     }
-    struct split split = {.leads.short_standard = (uint8_t)short_standard, .own_cells = must_be_own};
+    struct split split = {.own_cells = must_be_own};
     const bool are_all_short = must_be_long == 0 && short_standard + others + all->run_count <= QUT_LEAD_WIDE;
     const uint32_t standard_count =
         are_all_short || all->standard_end < short_standard ? short_standard : all->standard_end;
@@ -111,6 +111,7 @@ static struct split try_split(const struct candidates *all, uint32_t short_stand
         split.cost += 3u * (uint64_t)all->runs[i].uses;
     split.cost += 2 * sizeof(union qut_table_cell) * split.own_cells;
     split.leads.short_rules = (uint8_t)(short_standard + short_own);
+    split.leads.short_own = (uint8_t)short_own;
     split.leads.short_runs = (uint8_t)short_runs;
     split.leads.long_rule_leads = (uint8_t)rule_leads;
     split.leads.standard_count = (uint16_t)standard_count;
@@ -159,21 +160,23 @@ static struct table_code make_code(const struct qut_table_leads *leads, bool is_
 static void number_rules(struct table_codes *codes, const struct candidates *all)
 {
     const struct qut_table_leads *leads = &codes->leads;
-    const uint32_t short_own = (uint32_t)leads->short_rules - leads->short_standard;
+    const uint32_t short_standard = (uint32_t)leads->short_rules - leads->short_own;
     for (uint32_t i = 0; i < all->rule_count; i++) {
         const struct candidate *rule = &all->rules[i];
-        const bool is_short = is_short_standard(rule, leads->short_standard);
-        const bool is_own = !is_short && (!is_standard(rule) || (codes->own_symbols < short_own && wants_short(rule)));
+        const bool has_short_left = codes->own_symbols < leads->short_own;
+        const bool is_own =
+            !is_short_standard(rule, short_standard) && (!is_standard(rule) || (has_short_left && wants_short(rule)));
         uint32_t id;
         if (is_own) {
-            id = codes->cell_count + (codes->own_symbols < short_own ? leads->short_standard : leads->standard_count);
+            id = codes->cell_count + (has_short_left ? 0 : leads->standard_count);
             codes->cell_order[codes->own_symbols++] = rule->index;
             codes->cell_count += rule->cells;
         } else {
-            id = rule->standard + (is_short ? 0 : short_own);
+            id = leads->short_own + rule->standard;
         }
         codes->of_symbol[rule->index] = make_code(leads, false, id);
     }
+    codes->hole = codes->of_symbol[CFI_RULE_HOLE_ID].bytes[0];
 }
 
 static uint32_t gather(const struct table_draft *draft, bool runs, struct candidate *all)

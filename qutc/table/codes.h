@@ -20,6 +20,7 @@ struct table_codes {
     uint32_t *run_order;
     uint32_t used_runs;
     struct qut_table_leads leads;
+    uint8_t hole; // its code
 };
 
 // By the uses of symbols and runs.

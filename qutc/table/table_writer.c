@@ -155,7 +155,7 @@ static uint8_t *put_blocks(struct writer *w, uint8_t *out, struct qut_table_grou
     struct table_row_reader reader = table_row_reader(w->draft);
     struct cfi_row rows[TABLE_ROWS_AT_ONCE + TABLE_ROWS_BEHIND];
     struct block block;
-    *out++ = 0; // the hole, in force where the text begins
+    *out++ = w->codes.hole; // in force where the text begins
     groups[0].blocks_offset = (uint32_t)(out - blocks);
     block.number = 0;
     open_block(w, &block, 0, 0, groups);

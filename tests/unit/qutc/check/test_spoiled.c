@@ -92,7 +92,7 @@ static void teardown(void)
 
 static const struct qut_rule_cell *cell_of(uint8_t lead)
 {
-    return &runtime_table_cell(&table, lead)->rule;
+    return &runtime_table_cells(&table, lead)->rule;
 }
 
 static bool is_plain(uint8_t lead)

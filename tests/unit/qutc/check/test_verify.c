@@ -49,8 +49,8 @@ static void setup(void)
     const size_t standard_bytes = table.header->leads.standard_count * sizeof *standard;
     standard = malloc(standard_bytes);
     ck_assert_ptr_nonnull(standard);
-    memcpy(standard, table.standard_cells, standard_bytes);
-    table.standard_cells = standard;
+    memcpy(standard, table.cells[QUT_CELLS_STANDARD], standard_bytes);
+    table.cells[QUT_CELLS_STANDARD] = standard;
     list_used();
 }
 

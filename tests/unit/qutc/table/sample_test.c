@@ -35,7 +35,7 @@ START_TEST(it_has_every_form)
     bool forms[QUT_CELL_FORM_END] = {false}, is_padded = false;
     const uint32_t count = h->cells.size / (uint32_t)sizeof(union qut_table_cell) + h->leads.standard_count;
     for (uint32_t id = 0; id < count; id++) {
-        const struct qut_rule_cell *cell = &runtime_table_cell(&made.table, id)->rule;
+        const struct qut_rule_cell *cell = &runtime_table_cells(&made.table, id)->rule;
         forms[cell->form] = true;
         is_padded |= cell->form == QUT_CELL_FRAME && cell->flags >> QUT_CELL_ALIGN_SHIFT;
         if (cell->form == QUT_CELL_LONG)

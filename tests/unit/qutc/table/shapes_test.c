@@ -86,8 +86,8 @@ START_TEST(codes_of_every_length)
         struct maker m;
         struct made_table made = frames(&m, FAR_WORDS, all[i].rules);
         const struct qut_table_header *h = made.table.header;
-        ck_assert_uint_eq(h->leads.short_standard, 1); // the hole
-        ck_assert_uint_eq(h->leads.standard_count, 1);
+        ck_assert_uint_eq(h->leads.short_own, all[i].short_own);
+        ck_assert_uint_eq(h->leads.standard_count, 1); // the hole
         ck_assert_uint_eq(h->leads.short_rules, 1 + all[i].short_own);
         ck_assert_uint_eq(h->leads.long_rule_leads, all[i].long_rule_leads);
         ck_assert_uint_eq(h->cells.size, all[i].rules * sizeof(union qut_table_cell));

@@ -168,7 +168,6 @@ START_TEST(foreign_headers)
     ck_assert_int_eq(with_header_byte(AT(text_start), 1), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(leads.short_rules), 0), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(leads.long_rule_leads), 255), QUT_TABLE_BAD_HEADER);
-    ck_assert_int_eq(with_header_byte(AT(leads.short_standard), 255), QUT_TABLE_BAD_HEADER);
     ck_assert_int_eq(with_header_byte(AT(leads.standard_count) + 1, 255), QUT_TABLE_NEWER);
     ck_assert_int_eq(with_header_byte(AT(groups), 1), QUT_TABLE_BAD_SECTION);
     ck_assert_int_eq(with_header_byte(AT(groups), 32), QUT_TABLE_BAD_SECTION); // inside the header
@@ -194,10 +193,12 @@ START_TEST(cells_that_are_none)
     fix_checksum(&made);
     ck_assert_int_eq(attach(&made, made.size), QUT_TABLE_BAD_CODE);
     h->cells.size = sizeof(union qut_table_cell);
-    h->leads.standard_count = 0;
-    h->leads.short_standard = 0; // both leads are of own cells now, and the first of these is no hole
+    h->leads.short_own = 0; // the rule's lead names the hole, and the hole's the rule
     fix_checksum(&made);
-    ck_assert_int_eq(attach(&made, made.size), QUT_TABLE_BAD_CELL);
+    ck_assert_int_eq(attach(&made, made.size), QUT_TABLE_BAD_BLOCK);
+    h->leads.short_own = 2; // the hole's lead names an own cell that is not there
+    fix_checksum(&made);
+    ck_assert_int_eq(attach(&made, made.size), QUT_TABLE_BAD_BLOCK);
     made_table_free(&made);
 }
 END_TEST
