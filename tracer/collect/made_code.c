@@ -62,8 +62,7 @@ static bool open_again(struct made_code *made)
     return true;
 }
 
-// Of a function that an interpreter of ours to read runs, of CPython or V8: there is no such code, and none is looked
-// for.
+// The number of a function of CPython's or V8's, which is no address: there is no code, and none is looked for.
 static bool is_number(uint64_t address)
 {
     const uint64_t whose = address >> QUT_TRACE_NUMBER_SHIFT;
