@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/calls/calls.h"
 #include "agent/folder.h"
 #include "agent/inside.h"
 #include "agent/locks.h"
@@ -86,14 +87,16 @@ static bool is_gone(int error)
 }
 
 // By its abstract name, which needs no file system; else by its path, which needs no network namespace. Of two failures
-// the one that is told is that of a call which was denied.
+// the one that is told is that of a call which was denied. Who asks for the program's connects does not mean this one.
 int agent_tell_connect(int patience_s)
 {
     char name[8 + AGENT_TOKEN_BYTES] = "@qut-";
     memcpy(name + strlen(name), agent_settings.token, AGENT_TOKEN_BYTES);
+    struct calls_own *kept = calls_work_begins();
     int fd = connect_to(name, patience_s), error = fd;
     if (fd < 0 && agent_settings.socket[0])
         fd = connect_to(agent_settings.socket, patience_s);
+    calls_work_ends(kept);
     return fd < 0 && !is_gone(error) ? error : fd;
 }
 
@@ -145,6 +148,7 @@ int agent_tell_send(int to_fd, const void *packet, size_t size, int passed_fd)
     ssize_t sent;
     unsigned tries = 0;
     _Atomic uint32_t never = 0;
+    struct calls_own *kept = calls_work_begins();
     for (;;) {
         sent = sendmsg(to_fd, &message, MSG_NOSIGNAL);
         if (sent >= 0 || (errno != EINTR && (errno != ETOOMANYREFS || ++tries == DESCRIPTORS_TRIES)))
@@ -152,6 +156,7 @@ int agent_tell_send(int to_fd, const void *packet, size_t size, int passed_fd)
         if (errno == ETOOMANYREFS)
             os_wait(&never, 0, DESCRIPTORS_REST_MS);
     }
+    calls_work_ends(kept);
     return sent == (ssize_t)size ? 0 : sent < 0 ? os_failed(SYS_sendmsg) : -EMSGSIZE;
 }
 
@@ -162,7 +167,9 @@ ssize_t agent_tell_receive(int from_fd, void *packet, size_t size, int flags, in
     struct msghdr message = {
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     *passed_fd = -1;
+    struct calls_own *kept = calls_work_begins();
     const ssize_t got = recvmsg(from_fd, &message, flags | MSG_CMSG_CLOEXEC);
+    calls_work_ends(kept);
     if (got < 0)
         return os_failed(SYS_recvmsg);
     const struct cmsghdr *head = CMSG_FIRSTHDR(&message);

@@ -51,6 +51,11 @@ void calls_thread_is(uint32_t tid);
 // The calling thread is the agent's own: its calls of traced functions are neither written nor counted.
 void calls_thread_is_agents(void);
 
+// The same of one of the program's threads, while it does the agent's work: from here to calls_work_ends, which takes
+// what this gave. No call that it is in ends between. Signal-safe.
+struct calls_own *calls_work_begins(void);
+void calls_work_ends(struct calls_own *kept);
+
 // ---- probes: programs that run instead of events, from now on. Where there is no stub, or another machine's: -ENOSYS.
 
 // `fd` is of a memory of struct qut_probe_live, which is mapped, and stays the caller's; the masks of this process, and

@@ -306,6 +306,18 @@ void calls_thread_is_agents(void)
     calls_own = &agents;
 }
 
+struct calls_own *calls_work_begins(void)
+{
+    struct calls_own *kept = calls_own;
+    calls_own = &agents;
+    return kept;
+}
+
+void calls_work_ends(struct calls_own *kept)
+{
+    calls_own = kept;
+}
+
 bool calls_is_agents(void)
 {
     return calls_own == &agents;

@@ -36,6 +36,16 @@ void calls_thread_is(uint32_t tid)
 
 void calls_thread_is_agents(void) {}
 
+struct calls_own *calls_work_begins(void)
+{
+    return NULL;
+}
+
+void calls_work_ends(struct calls_own *kept)
+{
+    (void)kept;
+}
+
 void calls_caller_context(const struct calls_caller *caller, struct calls_context *context)
 {
     (void)caller;

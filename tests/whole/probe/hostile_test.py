@@ -54,6 +54,14 @@ def check_exec():
     assert names and all(name.startswith(("call (", "main (", "stack ")) for name in names), names
 
 
+def check_recorders_own_calls():
+    """Processes that begin, fork, exec and end tell the recorder so, from the program's threads: none of its calls."""
+    asked = "".join(f"entry:libc.so*!{name} {{ @{name} = count() }}" for name in ("connect", "sendmsg", "recvmsg"))
+    done = probe(asked + "entry:libc.so*!fork { @forks = count() }", "/bin/bash", "-c", "(true); (true); exec /bin/bash -c :")
+    expect(f"exit status ({done.stderr})", done.returncode, 0)
+    expect("what has been called", sorted(name for name, shown in done.maps.items() if shown["rows"]), ["forks"])
+
+
 def check_unload():
     rounds = 30
     done = probe(f"entry:{NAME}!probe_called {{ @n = count() }} entry:probe_take {{ @[stack(2)] = count() }}"
@@ -109,7 +117,7 @@ def check_many_stacks():
 
 
 def main():
-    checks.run(check_death, check_exec, check_unload, check_chain, check_too_much, check_many_stacks)
+    checks.run(check_death, check_exec, check_recorders_own_calls, check_unload, check_chain, check_too_much, check_many_stacks)
 
 
 main()
