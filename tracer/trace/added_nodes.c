@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that a whole trace gets beside those of its samples.
+// What a whole trace gets beside what its samples say: nodes, and which of its threads made which calls.
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracer/trace/raw_trace.h"
@@ -149,35 +150,6 @@ static bool add_functions(struct call_nodes *all, struct call_events *calls)
     return true;
 }
 
-// Of threads with its number in its process, the one that lived with it; numbers are given again.
-static uint32_t find_thread(const struct trace *trace, const struct base_hash_index *by_tid, uint32_t pid,
-                            const struct call_events_thread *told)
-{
-    uint32_t found;
-    for (uint32_t step = 0; (found = base_hash_next(by_tid, base_hash_word(0, told->tid), &step)) != BASE_HASH_NONE;) {
-        const struct trace_thread *thread = &trace->threads[found];
-        if (thread->tid == told->tid && trace_pid_of(trace, thread) == pid && thread->start_ns <= told->end_ns &&
-            told->start_ns <= thread->end_ns)
-            return found;
-    }
-    return TRACE_NONE;
-}
-
-static bool find_threads(const struct trace *trace)
-{
-    struct base_hash_index by_tid = {0};
-    bool has_memory = true;
-    for (size_t i = 0; i < trace->thread_count && has_memory; i++)
-        has_memory = base_hash_add(&by_tid, base_hash_word(0, trace->threads[i].tid), (uint32_t)i);
-    for (size_t i = 0; i < trace->calls_count && has_memory; i++) {
-        struct call_events *calls = trace->calls[i];
-        for (size_t j = 0; j < calls->threads.count; j++)
-            calls->threads.items[j].thread = find_thread(trace, &by_tid, calls->told.pid, &calls->threads.items[j]);
-    }
-    base_hash_free(&by_tid);
-    return has_memory;
-}
-
 // A copy of an array of the trace's that can grow.
 static bool copy_items(struct trace_vector *vector, const void *items, size_t count)
 {
@@ -204,7 +176,7 @@ bool trace_add_call_nodes(struct trace *trace)
     trace->module_count = all.modules.count;
     trace->nodes = all.nodes.items;
     trace->node_count = all.nodes.count;
-    return find_threads(trace);
+    return true;
 }
 
 static void take_threads(struct trace *trace, const struct call_events *calls)
@@ -261,5 +233,83 @@ bool trace_of_calls(struct trace *trace, struct call_events *const *calls, size_
     trace->node_count = 1;
     for (size_t i = 0; i < count; i++)
         take_threads(trace, calls[i]);
+    return true;
+}
+
+// ---- whose calls they are
+
+// Lives of threads: by number and process, then by when they began. Numbers are given again.
+struct life {
+    uint32_t tid, pid;
+    uint64_t start_ns;
+    uint64_t ended_ns; // the latest end of those before it with its number in its process, and of its own
+    uint32_t thread;   // index in threads
+};
+
+static int by_start(const void *left, const void *right)
+{
+    const struct life *a = left, *b = right;
+    if (a->tid != b->tid)
+        return a->tid < b->tid ? -1 : 1;
+    if (a->pid != b->pid)
+        return a->pid < b->pid ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return a->thread < b->thread ? -1 : 1;
+}
+
+static bool is_same_number(const struct life *life, uint32_t tid, uint32_t pid)
+{
+    return life->tid == tid && life->pid == pid;
+}
+
+// NULL: no memory.
+static struct life *list_lives(const struct trace *trace)
+{
+    struct life *lives = malloc((trace->thread_count + 1) * sizeof *lives);
+    if (!lives)
+        return NULL;
+    for (size_t i = 0; i < trace->thread_count; i++) {
+        const struct trace_thread *thread = &trace->threads[i];
+        lives[i] =
+            (struct life){thread->tid, trace_pid_of(trace, thread), thread->start_ns, thread->end_ns, (uint32_t)i};
+    }
+    qsort(lives, trace->thread_count, sizeof *lives, by_start);
+    for (size_t i = 1; i < trace->thread_count; i++)
+        if (is_same_number(&lives[i - 1], lives[i].tid, lives[i].pid) && lives[i].ended_ns < lives[i - 1].ended_ns)
+            lives[i].ended_ns = lives[i - 1].ended_ns;
+    return lives;
+}
+
+// Of threads with its number in its process, the first that lived with it. A file can have a hundred thousand of one
+// number, and as many that look for theirs.
+static uint32_t find_thread(const struct life *lives, size_t count, uint32_t pid, const struct call_events_thread *told)
+{
+    size_t first = 0;
+    for (size_t left = count; left > 0;) {
+        const struct life *middle = &lives[first + left / 2];
+        const bool is_before = middle->tid != told->tid ? middle->tid < told->tid
+                               : middle->pid != pid     ? middle->pid < pid
+                                                        : middle->ended_ns < told->start_ns;
+        first += is_before ? left / 2 + 1 : 0;
+        left = is_before ? left - left / 2 - 1 : left / 2;
+    }
+    const bool lived =
+        first < count && is_same_number(&lives[first], told->tid, pid) && lives[first].start_ns <= told->end_ns;
+    return lived ? lives[first].thread : TRACE_NONE;
+}
+
+bool trace_find_call_threads(const struct trace *trace)
+{
+    struct life *lives = list_lives(trace);
+    if (!lives)
+        return false;
+    for (size_t i = 0; i < trace->calls_count; i++) {
+        struct call_events *calls = trace->calls[i];
+        for (size_t j = 0; j < calls->threads.count; j++)
+            calls->threads.items[j].thread =
+                find_thread(lives, trace->thread_count, calls->told.pid, &calls->threads.items[j]);
+    }
+    free(lives);
     return true;
 }

@@ -112,6 +112,7 @@ int trace_build(struct image *image, struct trace *trace, struct base_error *err
 // their functions, its threads for theirs. False: there is no memory.
 bool trace_of_calls(struct trace *trace, struct call_events *const *calls, size_t count);
 bool trace_add_call_nodes(struct trace *trace);
+bool trace_find_call_threads(const struct trace *trace);
 
 // Of a whole trace: its unticked_node, where there are such threads. False: there is no memory.
 bool trace_add_unticked(struct trace *trace);

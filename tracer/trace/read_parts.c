@@ -163,7 +163,7 @@ static bool add_calls(struct parts_reader *reader, struct trace *trace)
     for (size_t i = 0; i < reader->damages.count; i++)
         if (!add_damage(trace, damages[i], ""))
             return false;
-    return trace_add_call_nodes(trace);
+    return trace_add_call_nodes(trace) && trace_find_call_threads(trace);
 }
 
 static bool add_own_notes(struct parts_reader *reader, struct trace *trace)
