@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "formats/qut_trace_record.h"
@@ -324,6 +325,11 @@ enum qut_trace_class {
 // A raw pc that is no address, but the number of a function and a line: what its upper bits are. Addresses have 57 bits
 // at most.
 enum { QUT_TRACE_NUMBER_SHIFT = 48, QUT_TRACE_NUMBER_PYTHON = 0x5059, QUT_TRACE_NUMBER_SCRIPT = 0x4a53 };
+static inline bool qut_trace_is_number(uint64_t pc)
+{
+    const uint64_t whose = pc >> QUT_TRACE_NUMBER_SHIFT;
+    return whose == QUT_TRACE_NUMBER_PYTHON || whose == QUT_TRACE_NUMBER_SCRIPT;
+}
 enum qut_trace_kernel {
     QUT_TRACE_KERNEL_OTHER = 0, // neither a call nor a fault that is known: an interrupt, say
     QUT_TRACE_KERNEL_FAULT,     // a page fault, as far as one can know: the thread had some in that time

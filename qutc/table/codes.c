@@ -30,8 +30,7 @@ struct candidates {
 // One way to give codes out.
 struct split {
     struct qut_table_leads leads;
-    uint32_t own_cells;
-    uint64_t cost; // in thirds of a byte
+    uint64_t cost; // in halves of a byte
 };
 
 static int by_uses(const void *left, const void *right)
@@ -80,7 +79,7 @@ static struct split try_split(const struct candidates *all, uint32_t short_stand
         must_be_long += !wants_short(rule);
         must_be_own += is_standard(rule) ? 0 : rule->cells;
     }
-    struct split split = {.own_cells = must_be_own};
+    struct split split = {0};
     const bool are_all_short = must_be_long == 0 && short_standard + others + all->run_count <= QUT_LEAD_WIDE;
     const uint32_t standard_count =
         are_all_short || all->standard_end < short_standard ? short_standard : all->standard_end;
@@ -88,7 +87,7 @@ static struct split try_split(const struct candidates *all, uint32_t short_stand
     const uint32_t run_leads = are_all_short ? 0 : leads_for(all->run_count);
     uint32_t left = QUT_LEAD_WIDE - rule_leads - run_leads;
     left = left > short_standard ? left - short_standard : 0;
-    uint32_t short_own = 0, short_runs = 0;
+    uint32_t short_own = 0, short_runs = 0, own_cells = must_be_own;
     for (uint32_t i = 0; i < all->rule_count; i++) {
         const struct candidate *rule = &all->rules[i];
         if (is_short_standard(rule, short_standard))
@@ -100,16 +99,16 @@ static struct split try_split(const struct candidates *all, uint32_t short_stand
         if (left && wants_short(rule)) {
             short_own++;
             left--;
-            split.own_cells += is_standard(rule);
+            own_cells += is_standard(rule);
         } else {
-            split.cost += 3u * (uint64_t)rule->uses; // a byte, and the block has one or two more for it
+            split.cost += 3u * (uint64_t)rule->uses; // a byte, and half of one that the block has more for it
         }
     }
     for (; left && short_runs < all->run_count; left--)
         short_runs++;
     for (uint32_t i = short_runs; i < all->run_count; i++)
         split.cost += 3u * (uint64_t)all->runs[i].uses;
-    split.cost += 2 * sizeof(union qut_table_cell) * split.own_cells;
+    split.cost += 2 * sizeof(union qut_table_cell) * own_cells;
     split.leads.short_rules = (uint8_t)(short_standard + short_own);
     split.leads.short_own = (uint8_t)short_own;
     split.leads.short_runs = (uint8_t)short_runs;

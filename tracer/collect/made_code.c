@@ -62,13 +62,6 @@ static bool open_again(struct made_code *made)
     return true;
 }
 
-// The number of a function of CPython's or V8's, which is no address: there is no code, and none is looked for.
-static bool is_number(uint64_t address)
-{
-    const uint64_t whose = address >> QUT_TRACE_NUMBER_SHIFT;
-    return whose == QUT_TRACE_NUMBER_PYTHON || whose == QUT_TRACE_NUMBER_SCRIPT;
-}
-
 void collect_made_code_begin(struct made_code *made)
 {
     if (open_again(made))
@@ -79,7 +72,8 @@ void collect_made_code_begin(struct made_code *made)
 bool collect_name_made_code(void *context, uint64_t address, uint64_t since_ns, struct collect_code *code)
 {
     struct made_code *made = context;
-    return !is_number(address) &&
+    // Of a number there is no such code, and none is looked for; so below.
+    return !qut_trace_is_number(address) &&
            (ask(made, address, since_ns, code) || (open_again(made) && ask(made, address, since_ns, code)));
 }
 
@@ -87,7 +81,7 @@ bool collect_name_past_code(void *context, uint64_t address, uint64_t met_ns, st
 {
     struct made_code *made = context;
     struct qut_made_code found;
-    if (!made->target || is_number(address) ||
+    if (!made->target || qut_trace_is_number(address) ||
         !qut_target_made_code_of(made->target, address, met_ns, &found, sizeof found))
         return false;
     tell(&found, code);
@@ -115,7 +109,7 @@ static size_t ask_levels(struct made_code *made, uint64_t address, struct qut_ma
 size_t collect_levels_of_made_code(void *context, uint64_t address, struct collect_level *levels)
 {
     struct made_code *made = context;
-    const bool is_open = !is_number(address) && (made->target || open_again(made));
+    const bool is_open = !qut_trace_is_number(address) && (made->target || open_again(made));
     struct qut_made_level *found = is_open ? malloc(COLLECT_LEVELS_MAX * sizeof *found) : NULL;
     size_t count = found ? ask_levels(made, address, found) : 0;
     count = count <= COLLECT_LEVELS_MAX ? count : 0;

@@ -24,8 +24,7 @@ static void use_samples(const struct trace *trace, uint32_t *of_node)
 // all that there is to say.
 static bool is_number(const struct trace_node *at)
 {
-    return at->class_ == QUT_TRACE_CLASS_DEX && (at->pc >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_PYTHON ||
-                                                 at->pc >> QUT_TRACE_NUMBER_SHIFT == QUT_TRACE_NUMBER_SCRIPT);
+    return at->class_ == QUT_TRACE_CLASS_DEX && qut_trace_is_number(at->pc);
 }
 
 bool export_location_has_address(const struct trace_node *at)
