@@ -28,14 +28,25 @@ struct runtime_link_step {
 struct runtime_link {
     uintptr_t key;       // what is looked up is key - 1: in a caller, key is the plain return address. 0: empty
     uint16_t next_bytes; // from the first entry to the one that the caller had last time
-    uint16_t cfa;        // bytes from the base, a multiple of the word; plus RUNTIME_LINK_FP. 0: the outermost frame
+    uint16_t cfa;        // bytes from the base, a multiple of the word; plus enum runtime_link_base. 0: the outermost frame
     struct runtime_link_step step;
 };
 static_assert(sizeof(struct runtime_link) == sizeof(uintptr_t) + 8, "four in a cache line, on machines of 64 bits");
 static_assert(sizeof(struct runtime_link) * RUNTIME_LINK_COUNT <= UINT16_MAX, "next_bytes reaches every entry");
 static_assert(RUNTIME_LINK_WAYS == 2, "what is not the first is the second");
 
-enum { RUNTIME_LINK_FP = 1 }; // in `cfa`: the base is fp, else sp
+// In `cfa`.
+enum runtime_link_base {
+    RUNTIME_LINK_FP = 1,    // the base is fp, else sp
+    RUNTIME_LINK_CHAIN = 2, // ... and fp' = *fp, as in nearly all such frames: told apart, it waits for a load and no more
+    RUNTIME_LINK_BASES = 3,
+};
+
+static inline uint16_t runtime_link_cfa(unsigned bytes, bool by_fp, int fp_offset_bytes)
+{
+    const bool is_chain = by_fp && fp_offset_bytes && fp_offset_bytes + (int)bytes == 0;
+    return (uint16_t)(bytes | (by_fp ? RUNTIME_LINK_FP : 0) | (is_chain ? RUNTIME_LINK_CHAIN : 0));
+}
 
 // Entries whose keys hash to it, the newer one first. The tags, of their keys, tell which one to look at: each is a
 // cache line.
@@ -156,7 +167,7 @@ static inline bool runtime_link_pack(const struct qut_rule_cell *cell, struct ru
         ra_offset < lowest || fp == QUT_SLOT_UNDEFINED || fp_offset > (fp == QUT_SLOT_SAME ? 0 : -word) ||
         fp_offset < lowest)
         return false;
-    link->cfa = (uint16_t)(cfa | (by_fp ? RUNTIME_LINK_FP : 0));
+    link->cfa = runtime_link_cfa((unsigned)cfa, by_fp, fp_offset);
     link->step.ra_offset_bytes = (int16_t)ra_offset;
     link->step.fp_offset_bytes = (int16_t)fp_offset;
     return true;

@@ -74,9 +74,10 @@ static inline bool runtime_shared_find(const struct runtime_shared_rules *shared
     const unsigned word_bytes = sizeof(uintptr_t);
     unsigned by_fp = runtime_shared_bits(word, RUNTIME_SHARED_BY_FP_SHIFT, 1);
     unsigned fp_words = runtime_shared_bits(word, RUNTIME_SHARED_FP_SHIFT, RUNTIME_SHARED_FP_BITS);
-    link->cfa = (uint16_t)(runtime_shared_bits(word, 0, RUNTIME_SHARED_CFA_BITS) * word_bytes | by_fp);
+    const unsigned cfa_bytes = runtime_shared_bits(word, 0, RUNTIME_SHARED_CFA_BITS) * word_bytes;
     link->step.ra_offset_bytes = (int16_t) - (int)(ra_words * word_bytes);
     link->step.fp_offset_bytes = (int16_t) - (int)(fp_words * word_bytes);
+    link->cfa = runtime_link_cfa(cfa_bytes, by_fp, link->step.fp_offset_bytes);
     return true;
 }
 
@@ -84,7 +85,7 @@ static inline void runtime_shared_put(struct runtime_shared_rules *shared, uintp
                                       const struct runtime_link *link)
 {
     const unsigned word_bytes = sizeof(uintptr_t);
-    unsigned cfa_words = (link->cfa & ~(unsigned)RUNTIME_LINK_FP) / word_bytes, by_fp = link->cfa & RUNTIME_LINK_FP;
+    unsigned cfa_words = (link->cfa & ~(unsigned)RUNTIME_LINK_BASES) / word_bytes, by_fp = link->cfa & RUNTIME_LINK_FP;
     unsigned ra_words = (unsigned)-link->step.ra_offset_bytes / word_bytes;
     unsigned fp_words = (unsigned)-link->step.fp_offset_bytes / word_bytes;
     if (link->cfa == 0)

@@ -204,6 +204,15 @@ static inline bool is_within(const struct runtime_link *link, uintptr_t sp, uint
     return cfa > sp && cfa + (uintptr_t)(ra_offset < fp_offset ? ra_offset : fp_offset) >= sp;
 }
 
+// Whether a frame that is found by fp begins within the walk's, or ends where the stack does. Addresses of 64 bits with
+// a sign are none: as such they are beneath sp, so that the cfa of others has not wrapped.
+static inline bool is_off_stack(uintptr_t fp, uintptr_t sp, uintptr_t cfa, uintptr_t last_word)
+{
+    bool can_wrap = sizeof(uintptr_t) < 8;
+    bool is_beneath = can_wrap ? fp < sp || fp > last_word : (intptr_t)fp < (intptr_t)sp;
+    return is_beneath || cfa > last_word;
+}
+
 // Where in the memo a walk is.
 struct cursor {
     struct runtime_memo_frame *new_frame; // the next one to record
@@ -340,20 +349,20 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             break;
         uintptr_t cfa, outer_fp = fp;
         if (__builtin_expect(link->cfa & RUNTIME_LINK_FP, 0)) {
-            uintptr_t frame_bytes = link->cfa & ~(uintptr_t)RUNTIME_LINK_FP;
+            uintptr_t frame_bytes = link->cfa & ~(uintptr_t)RUNTIME_LINK_BASES;
+            cfa = fp + frame_bytes;
             if (remember && is_remembered)
                 runtime_memo_mark_live(memo, fp);
-            if (fp < sp || fp > thread->stack_high)
-                break;
-            cfa = fp + frame_bytes;
-            if (cfa > thread->stack_high || (ARCH_NATIVE_FRAME_IS_BELOW_FP && !is_within(link, sp, cfa)))
+            if (is_off_stack(fp, sp, cfa, last_word) || (ARCH_NATIVE_FRAME_IS_BELOW_FP && !is_within(link, sp, cfa)))
                 break;
             // Not from the cfa: what is found by fp waits for nothing but the load of fp.
-            intptr_t fp_offset_bytes = link->step.fp_offset_bytes;
-            uintptr_t from_fp = frame_bytes + (uintptr_t)fp_offset_bytes;
-            __asm__("" : "+r"(from_fp));
-            if (link->step.fp_offset_bytes)
+            if (__builtin_expect(link->cfa & RUNTIME_LINK_CHAIN, !ARCH_NATIVE_FRAME_IS_BELOW_FP)) {
+                outer_fp = os_load(fp);
+            } else if (link->step.fp_offset_bytes) {
+                uintptr_t from_fp = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
+                __asm__("" : "+r"(from_fp));
                 outer_fp = os_load(fp + from_fp);
+            }
         } else {
             if (__builtin_expect(link->cfa == 0, 0)) {
                 stop = WALK_STOP_END;
