@@ -15,7 +15,8 @@ enum {
     READ_EVERY_MS = 20, // while it starts: reading takes a thousand system calls, half a millisecond
     READ_SELDOM_MS = 5000,
     HOPS_MAX = 8, // from a pc to where its block begins, where it is asked for often: a quarter of a MiB of code
-    CALL_STUB_CFA = 2 * sizeof(uintptr_t) | RUNTIME_LINK_FP | RUNTIME_LINK_CHAIN, // cfa = fp + 2 words; ra = *(cfa - word); fp = *fp
+    // cfa = fp + 2 words; ra = *(cfa - word); fp = *fp
+    CALL_STUB_CFA = 2 * sizeof(uintptr_t) | RUNTIME_LINK_FP | RUNTIME_LINK_CHAIN,
 };
 
 struct machine_code {

@@ -171,14 +171,20 @@ struct os_generation {
     } words[16];
 };
 
+static inline bool os_is_unchanged(const struct os_word *word)
+{
+    return __atomic_load_n((const uintptr_t *)word->address, __ATOMIC_RELAXED) == word->value;
+}
+
 // Whether the loader has added and removed nothing since.
 static inline bool os_is_generation(const struct os_generation *generation)
 {
     const struct os_word *word = generation->words, *end = word + generation->word_count;
-    for (; word != end; word++)
-        if (__atomic_load_n((const uintptr_t *)word->address, __ATOMIC_RELAXED) != word->value)
-            return false;
-    return generation->is_known;
+    if (__builtin_expect(generation->word_count == 2, 1)) // as glibc has: each walk asks
+        return os_is_unchanged(word) && os_is_unchanged(word + 1) && generation->is_known;
+    while (word != end && os_is_unchanged(word))
+        word++;
+    return word == end && generation->is_known;
 }
 
 // Whether the object at pc is, now, the one that was seen with this base and link map. Signal-safe, no lock

@@ -28,19 +28,16 @@ struct runtime_link_step {
 struct runtime_link {
     uintptr_t key;       // what is looked up is key - 1: in a caller, key is the plain return address. 0: empty
     uint16_t next_bytes; // from the first entry to the one that the caller had last time
-    uint16_t cfa;        // bytes from the base, a multiple of the word; plus enum runtime_link_base. 0: the outermost frame
+    uint16_t cfa; // bytes from the base, a multiple of the word; plus enum runtime_link_base. 0: the outermost frame
     struct runtime_link_step step;
 };
 static_assert(sizeof(struct runtime_link) == sizeof(uintptr_t) + 8, "four in a cache line, on machines of 64 bits");
 static_assert(sizeof(struct runtime_link) * RUNTIME_LINK_COUNT <= UINT16_MAX, "next_bytes reaches every entry");
 static_assert(RUNTIME_LINK_WAYS == 2, "what is not the first is the second");
 
-// In `cfa`.
-enum runtime_link_base {
-    RUNTIME_LINK_FP = 1,    // the base is fp, else sp
-    RUNTIME_LINK_CHAIN = 2, // ... and fp' = *fp, as in nearly all such frames: told apart, it waits for a load and no more
-    RUNTIME_LINK_BASES = 3,
-};
+// In `cfa`: the base is fp, else sp; and fp' = *fp, as in nearly all frames of that kind. Told apart, these wait for a
+// load and for nothing else.
+enum runtime_link_base { RUNTIME_LINK_FP = 1, RUNTIME_LINK_CHAIN = 2, RUNTIME_LINK_BASES = 3 };
 
 static inline uint16_t runtime_link_cfa(unsigned bytes, bool by_fp, int fp_offset_bytes)
 {

@@ -12,8 +12,10 @@
 // Not static, as one of these ends by a call of the next: the calling convention is then the same for all, so that each
 // can leave the stack before. (On i386 a static function has its arguments in registers.)
 #pragma GCC visibility push(hidden)
-size_t walk_begin_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
-size_t walk_begin_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end);
+size_t walk_same_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
+size_t walk_other_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture);
+size_t walk_same_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end);
+size_t walk_other_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end);
 size_t walk_begin_noted(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext);
 size_t walk_run(struct runtime_fast *f);
 #pragma GCC visibility pop
@@ -102,19 +104,17 @@ static inline bool is_outermost(const struct runtime_thread *thread)
     return thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1;
 }
 
-// An outermost one. With notes, its mark is its caller's.
-static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f)
+// An outermost one, that may be the same as the one before, or not. With notes, its mark is its caller's.
+static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f, bool is_current)
 {
     f.thread = runtime_thread_self();
     f.modules = f.notes ? f.notes->modules : atomic_load_explicit(&modules_current, memory_order_seq_cst);
-    f.is_current = may_be_same(f.thread, f.modules);
-    if (f.is_current) {
-        size_t count = walk_same(&f);
-        if (count) {
-            if (!f.notes)
-                modules_leave_outermost(f.thread);
-            return count;
-        }
+    f.is_current = is_current;
+    size_t count = is_current ? walk_same(&f) : 0;
+    if (count) {
+        if (!f.notes)
+            modules_leave_outermost(f.thread);
+        return count;
     }
     f.thread->fast = f;
     return walk_run(&f.thread->fast);
@@ -151,12 +151,21 @@ static inline __attribute__((always_inline)) struct runtime_fast at_context(cons
 }
 
 // The parts that begin are functions of their own: what they keep does not lie on the stack beneath a slow walk's.
-__attribute__((noinline)) size_t walk_begin_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
+// Those for walks that are others, which is known at once, keep nothing.
+__attribute__((noinline)) size_t walk_same_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
+                                                    const struct arch_capture *capture)
+{
+    struct runtime_fast f = at_capture(capture, pcs, max);
+    f.end = end;
+    return begin(f, true);
+}
+
+__attribute__((noinline)) size_t walk_other_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
                                                      const struct arch_capture *capture)
 {
     struct runtime_fast f = at_capture(capture, pcs, max);
     f.end = end;
-    return begin(f);
+    return begin(f, false);
 }
 
 // capture.S calls it.
@@ -165,9 +174,11 @@ size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, 
 size_t walk_backtrace_captured(uintptr_t *pcs, size_t max, struct qut_end *end, const struct arch_capture *capture)
 {
     struct runtime_thread *thread = runtime_thread_self();
-    modules_enter(thread);
-    return is_outermost(thread) ? walk_begin_captured(pcs, max, end, capture)
-                                : walk_slowly_captured(pcs, max, end, capture);
+    const struct modules *modules = modules_enter(thread);
+    if (!is_outermost(thread))
+        return walk_slowly_captured(pcs, max, end, capture);
+    return may_be_same(thread, modules) ? walk_same_captured(pcs, max, end, capture)
+                                        : walk_other_captured(pcs, max, end, capture);
 }
 
 // The rule of the interrupted frame comes from a table, mostly.
@@ -176,22 +187,31 @@ static inline void expect(const struct runtime_thread *thread, const void *ucont
     runtime_near_expect(&thread->near, os_load((uintptr_t)ucontext + arch_native_arch.ucontext_registers->pc_offset));
 }
 
-__attribute__((noinline)) size_t walk_begin_context(const void *ucontext, uintptr_t *pcs, size_t max,
+__attribute__((noinline)) size_t walk_same_context(const void *ucontext, uintptr_t *pcs, size_t max,
+                                                   struct qut_end *end)
+{
+    struct runtime_fast f = at_context(ucontext, pcs, max);
+    f.end = end;
+    return begin(f, true);
+}
+
+__attribute__((noinline)) size_t walk_other_context(const void *ucontext, uintptr_t *pcs, size_t max,
                                                     struct qut_end *end)
 {
     struct runtime_fast f = at_context(ucontext, pcs, max);
     f.end = end;
-    return begin(f);
+    return begin(f, false);
 }
 
 size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
 {
     struct runtime_thread *thread = runtime_thread_self();
-    modules_enter(thread);
+    const struct modules *modules = modules_enter(thread);
     if (!is_outermost(thread))
         return walk_slowly_context(ucontext, pcs, max, end);
     expect(thread, ucontext);
-    return walk_begin_context(ucontext, pcs, max, end);
+    return may_be_same(thread, modules) ? walk_same_context(ucontext, pcs, max, end)
+                                        : walk_other_context(ucontext, pcs, max, end);
 }
 
 __attribute__((noinline)) size_t walk_begin_noted(struct walk_noted_walk *notes, const struct arch_capture *capture,
@@ -201,7 +221,7 @@ __attribute__((noinline)) size_t walk_begin_noted(struct walk_noted_walk *notes,
         ucontext ? at_context(ucontext, notes->pcs, notes->max) : at_capture(capture, notes->pcs, notes->max);
     f.end = &notes->end;
     f.notes = notes;
-    return begin(f);
+    return begin(f, may_be_same(runtime_thread_self(), notes->modules));
 }
 
 size_t walk_take_notes(struct walk_noted_walk *notes, const struct arch_capture *capture, const void *ucontext)

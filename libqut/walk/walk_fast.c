@@ -204,8 +204,8 @@ static inline bool is_within(const struct runtime_link *link, uintptr_t sp, uint
     return cfa > sp && cfa + (uintptr_t)(ra_offset < fp_offset ? ra_offset : fp_offset) >= sp;
 }
 
-// Whether a frame that is found by fp begins within the walk's, or ends where the stack does. Addresses of 64 bits with
-// a sign are none: as such they are beneath sp, so that the cfa of others has not wrapped.
+// Whether a frame that is found by fp begins beneath sp, or ends beyond the stack's last word. An fp of 64 bits that is
+// negative as a signed number is beneath sp; the cfa of no other fp can have wrapped.
 static inline bool is_off_stack(uintptr_t fp, uintptr_t sp, uintptr_t cfa, uintptr_t last_word)
 {
     bool can_wrap = sizeof(uintptr_t) < 8;
@@ -356,7 +356,7 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             if (is_off_stack(fp, sp, cfa, last_word) || (ARCH_NATIVE_FRAME_IS_BELOW_FP && !is_within(link, sp, cfa)))
                 break;
             // Not from the cfa: what is found by fp waits for nothing but the load of fp.
-            if (__builtin_expect(link->cfa & RUNTIME_LINK_CHAIN, !ARCH_NATIVE_FRAME_IS_BELOW_FP)) {
+            if (__builtin_expect((link->cfa & RUNTIME_LINK_CHAIN) != 0, !ARCH_NATIVE_FRAME_IS_BELOW_FP)) {
                 outer_fp = os_load(fp);
             } else if (link->step.fp_offset_bytes) {
                 uintptr_t from_fp = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
@@ -438,10 +438,8 @@ enum qut_stop walk_fast_run_and_remember(struct runtime_fast *f)
     return stop == STOP_FULL ? walk_fast_run_links(f) : (enum qut_stop)stop;
 }
 
-void walk_fast_end(struct runtime_fast *f, enum qut_stop stop)
+void walk_fast_end_memo(struct runtime_fast *f, enum qut_stop stop)
 {
-    if (f->remember != RUNTIME_REMEMBER)
-        return;
     struct runtime_memo *memo = &f->thread->memo;
     if (stop == WALK_STOP_END)
         runtime_memo_end(memo);

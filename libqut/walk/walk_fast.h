@@ -83,7 +83,13 @@ static inline enum qut_stop walk_fast_run(struct runtime_fast *f)
 }
 
 // The memo gets its new state: the walk has stopped, or goes on where it cannot be remembered.
-void walk_fast_end(struct runtime_fast *f, enum qut_stop stop);
+void walk_fast_end_memo(struct runtime_fast *f, enum qut_stop stop);
+
+static inline void walk_fast_end(struct runtime_fast *f, enum qut_stop stop)
+{
+    if (f->remember == RUNTIME_REMEMBER)
+        walk_fast_end_memo(f, stop);
+}
 
 #pragma GCC visibility pop
 
