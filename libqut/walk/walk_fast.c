@@ -359,7 +359,8 @@ RUNTIME_WALK_INLINE unsigned walk_run_as(struct runtime_fast *f, const bool reme
             if (__builtin_expect((link->cfa & RUNTIME_LINK_CHAIN) != 0, !ARCH_NATIVE_FRAME_IS_BELOW_FP)) {
                 outer_fp = os_load(fp);
             } else if (link->step.fp_offset_bytes) {
-                uintptr_t from_fp = frame_bytes + (uintptr_t)(intptr_t)link->step.fp_offset_bytes;
+                intptr_t fp_offset_bytes = link->step.fp_offset_bytes;
+                uintptr_t from_fp = frame_bytes + (uintptr_t)fp_offset_bytes;
                 __asm__("" : "+r"(from_fp));
                 outer_fp = os_load(fp + from_fp);
             }
