@@ -104,13 +104,14 @@ static inline bool is_outermost(const struct runtime_thread *thread)
     return thread && atomic_load_explicit(&thread->walking, memory_order_relaxed) == 1;
 }
 
-// An outermost one, that may be the same as the one before, or not. With notes, its mark is its caller's.
-static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f, bool is_current)
+// An outermost one. With notes, its mark is its caller's. The list of modules may be another one than was asked whether
+// the walk may be the same: epochs tell.
+static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f, bool can_be_same)
 {
     f.thread = runtime_thread_self();
     f.modules = f.notes ? f.notes->modules : atomic_load_explicit(&modules_current, memory_order_seq_cst);
-    f.is_current = is_current;
-    size_t count = is_current ? walk_same(&f) : 0;
+    f.is_current = can_be_same && f.modules && f.modules->epoch == f.thread->same_epoch;
+    size_t count = f.is_current ? walk_same(&f) : 0;
     if (count) {
         if (!f.notes)
             modules_leave_outermost(f.thread);
