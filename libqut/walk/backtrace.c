@@ -121,11 +121,12 @@ static inline __attribute__((always_inline)) size_t begin(struct runtime_fast f,
     return walk_run(&f.thread->fast);
 }
 
-static inline __attribute__((always_inline)) struct runtime_fast at_capture(const struct arch_capture *capture,
-                                                                            uintptr_t *pcs, size_t max)
+static inline __attribute__((always_inline)) struct runtime_fast
+at_capture(const struct arch_capture *capture, uintptr_t *pcs, size_t max, struct qut_end *end)
 {
     return (struct runtime_fast){
         .capture = capture,
+        .end = end,
         .pcs = pcs,
         .max = max,
         .sp = capture->sp,
@@ -136,12 +137,13 @@ static inline __attribute__((always_inline)) struct runtime_fast at_capture(cons
 }
 
 static inline __attribute__((always_inline)) struct runtime_fast at_context(const void *ucontext, uintptr_t *pcs,
-                                                                            size_t max)
+                                                                            size_t max, struct qut_end *end)
 {
     const struct arch_register_layout *layout = arch_native_arch.ucontext_registers;
     uintptr_t block = (uintptr_t)ucontext, pc = os_load(block + layout->pc_offset);
     return (struct runtime_fast){
         .ucontext = ucontext,
+        .end = end,
         .pcs = pcs,
         .max = max,
         .sp = os_load(block + layout->reg_offset[arch_native_arch.sp_reg]),
@@ -156,17 +158,13 @@ static inline __attribute__((always_inline)) struct runtime_fast at_context(cons
 __attribute__((noinline)) size_t walk_same_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
                                                     const struct arch_capture *capture)
 {
-    struct runtime_fast f = at_capture(capture, pcs, max);
-    f.end = end;
-    return begin(f, true);
+    return begin(at_capture(capture, pcs, max, end), true);
 }
 
 __attribute__((noinline)) size_t walk_other_captured(uintptr_t *pcs, size_t max, struct qut_end *end,
                                                      const struct arch_capture *capture)
 {
-    struct runtime_fast f = at_capture(capture, pcs, max);
-    f.end = end;
-    return begin(f, false);
+    return begin(at_capture(capture, pcs, max, end), false);
 }
 
 // capture.S calls it.
@@ -191,17 +189,13 @@ static inline void expect(const struct runtime_thread *thread, const void *ucont
 __attribute__((noinline)) size_t walk_same_context(const void *ucontext, uintptr_t *pcs, size_t max,
                                                    struct qut_end *end)
 {
-    struct runtime_fast f = at_context(ucontext, pcs, max);
-    f.end = end;
-    return begin(f, true);
+    return begin(at_context(ucontext, pcs, max, end), true);
 }
 
 __attribute__((noinline)) size_t walk_other_context(const void *ucontext, uintptr_t *pcs, size_t max,
                                                     struct qut_end *end)
 {
-    struct runtime_fast f = at_context(ucontext, pcs, max);
-    f.end = end;
-    return begin(f, false);
+    return begin(at_context(ucontext, pcs, max, end), false);
 }
 
 size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, struct qut_end *end)
@@ -218,9 +212,8 @@ size_t qut_backtrace_context(const void *ucontext, uintptr_t *pcs, size_t max, s
 __attribute__((noinline)) size_t walk_begin_noted(struct walk_noted_walk *notes, const struct arch_capture *capture,
                                                   const void *ucontext)
 {
-    struct runtime_fast f =
-        ucontext ? at_context(ucontext, notes->pcs, notes->max) : at_capture(capture, notes->pcs, notes->max);
-    f.end = &notes->end;
+    struct runtime_fast f = ucontext ? at_context(ucontext, notes->pcs, notes->max, &notes->end)
+                                     : at_capture(capture, notes->pcs, notes->max, &notes->end);
     f.notes = notes;
     return begin(f, may_be_same(runtime_thread_self(), notes->modules));
 }

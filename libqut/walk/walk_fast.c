@@ -204,12 +204,12 @@ static inline bool is_within(const struct runtime_link *link, uintptr_t sp, uint
     return cfa > sp && cfa + (uintptr_t)(ra_offset < fp_offset ? ra_offset : fp_offset) >= sp;
 }
 
-// Whether a frame that is found by fp begins beneath sp, or ends beyond the stack's last word. An fp of 64 bits that is
-// negative as a signed number is beneath sp; the cfa of no other fp can have wrapped.
+// Whether a frame that is found by fp begins beneath sp, or ends beyond the stack's last word; or its cfa has wrapped,
+// which it does for an fp of 64 bits only where that is negative as a signed number, and so beneath sp.
 static inline bool is_off_stack(uintptr_t fp, uintptr_t sp, uintptr_t cfa, uintptr_t last_word)
 {
     bool can_wrap = sizeof(uintptr_t) < 8;
-    bool is_beneath = can_wrap ? fp < sp || fp > last_word : (intptr_t)fp < (intptr_t)sp;
+    bool is_beneath = can_wrap ? fp < sp || cfa < fp : (intptr_t)fp < (intptr_t)sp;
     return is_beneath || cfa > last_word;
 }
 
